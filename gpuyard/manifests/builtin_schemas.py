@@ -1,0 +1,132 @@
+"""JSON Schemas of Kubernetes' own kinds, strict, one small file for each kind in the cache.
+
+Source: the data of the package kubernetes-validate, made from the API server's OpenAPI. Its definitions of one version
+are 1.5 MB; a kind with what it reaches, without descriptions, is 1 to 60 kB.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from gpuyard.cache import cache_dir, write_atomically
+from gpuyard.errors import InputError, Problem
+
+Schema: TypeAlias = dict[str, Any]
+
+OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+
+_FORMAT = 1
+"""Of the cached files; counts up when what is written there changes."""
+
+# Types with their own decoder, which the package says with a `oneOf` that null matches twice.
+_OWN_DECODER: dict[str, Schema] = {
+    "io.k8s.apimachinery.pkg.util.intstr.IntOrString": {"type": ["integer", "string", "null"]},
+    "io.k8s.apimachinery.pkg.api.resource.Quantity": {"type": ["number", "string", "null"]},
+}
+_KEPT = frozenset(["$ref", "type", "enum", "required", "properties", "additionalProperties", "items", "oneOf", "anyOf"])
+_REFERENCE = "#/$defs/"
+
+
+class BuiltinSchemas:
+    """The kinds of one minor version of Kubernetes. Raises InputError for a version that the package does not have."""
+
+    def __init__(self, kubernetes: str) -> None:
+        spec = importlib.util.find_spec("kubernetes_validate")
+        if spec is None or not spec.submodule_search_locations:
+            raise ModuleNotFoundError("kubernetes_validate", name="kubernetes_validate")
+        package = Path(spec.submodule_search_locations[0])
+        data = package / "kubernetes-json-schema"
+        match = re.fullmatch(r"v?(\d+\.\d+)(?:[.+-].*)?", kubernetes)
+        self._folder = data / f"v{match[1] if match else kubernetes}.0-local-strict"
+        if not self._folder.is_dir():
+            minors = sorted(int(name.name.split(".")[1]) for name in data.glob("v1.*.0-local-strict"))
+            raise InputError(
+                Problem(
+                    "unknown Kubernetes version",
+                    field="kubernetes",
+                    detail=f"{kubernetes}; schemas are known for 1.{minors[0]} to 1.{minors[-1]}",
+                    fix="write one of these minor versions, or install a newer kubernetes-validate",
+                )
+            )
+        # Read as text: importing the package costs more than a whole check.
+        version = re.sub(r"[^0-9.]", "", (package / "version.py").read_text())
+        self.key = f"{_FORMAT}-{version}-{self._folder.name}"
+        self._cache = cache_dir("schemas", self.key)
+
+    @cached_property
+    def kinds(self) -> dict[str, str]:
+        """The definition's name by `apiVersion/Kind`."""
+        path = self._cache / "kinds.json"
+        known = read_json(path)
+        if known is None:
+            known = {
+                "/".join(part for part in (gvk["group"], gvk["version"], gvk["kind"]) if part): name
+                for name, definition in self._definitions.items()
+                for gvk in definition.get("x-kubernetes-group-version-kind", ())
+            }
+            write_json(path, known)
+        return known
+
+    def schema(self, api_version: str, kind: str) -> Schema | None:
+        """Return the strict schema of a kind, or None when this version of Kubernetes does not have it."""
+        name = self.kinds.get(f"{api_version}/{kind}")
+        if name is None:
+            return None
+        path = self._cache / f"{name}.json"
+        schema = read_json(path)
+        if schema is None:
+            schema = self.definition(name)
+            write_json(path, schema)
+        return schema
+
+    def definition(self, name: str) -> Schema:
+        """Return a definition with all that it reaches."""
+        reached: dict[str, Schema] = {}
+        waiting = [name]
+        while waiting:
+            current = waiting.pop()
+            if current not in reached:
+                reached[current] = _OWN_DECODER.get(current) or _pruned(self._definitions[current], waiting)
+        return {"$ref": _REFERENCE + name, "$defs": {key: reached[key] for key in sorted(reached)}}
+
+    @cached_property
+    def _definitions(self) -> dict[str, Schema]:
+        return json.loads((self._folder / "_definitions.json").read_bytes())["$defs"]
+
+
+def read_json(path: Path) -> Any:
+    """Return the content of a cached file, or None when it is not there or is damaged: then it is made again."""
+    try:
+        return json.loads(path.read_bytes())
+    except (FileNotFoundError, ValueError):
+        return None
+
+
+def write_json(path: Path, value: object) -> None:
+    """Put a value into the cache."""
+    write_atomically(path, json.dumps(value, separators=(",", ":")).encode())
+
+
+def _pruned(schema: Schema, references: list[str]) -> Schema:
+    """Return a schema without what judges nothing; the definitions that it names are added to `references`."""
+    kept: Schema = {}
+    for keyword, value in schema.items():
+        if keyword not in _KEPT:
+            continue
+        if keyword == "$ref":
+            references.append(value.removeprefix(_REFERENCE))
+            kept[keyword] = value
+        elif keyword == "properties":
+            kept[keyword] = {name: _pruned(child, references) for name, child in value.items()}
+        elif keyword in ("items", "additionalProperties") and isinstance(value, dict):
+            kept[keyword] = _pruned(value, references)  # pyright: ignore[reportUnknownArgumentType] - parsed JSON
+        elif keyword in ("oneOf", "anyOf"):
+            kept[keyword] = [_pruned(child, references) for child in value]
+        else:
+            kept[keyword] = value
+    return kept

@@ -1,0 +1,35 @@
+"""Tests for the two shapes of JSON-like data, in a form that a type checker believes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeGuard
+
+
+def is_map(value: object) -> TypeGuard[Mapping[str, Any]]:
+    """Return whether a value is a map with text keys, as every map of a manifest is."""
+    # dict first: asking an abstract class takes ten times as long, and nearly every map is a dict.
+    return isinstance(value, (dict, Mapping))
+
+
+def is_list(value: object) -> TypeGuard[Sequence[Any]]:
+    """Return whether a value is a list; text is not one."""
+    return isinstance(value, (list, Sequence)) and not isinstance(value, (str, bytes))
+
+
+def has(value: object, step: str | int) -> bool:
+    """Return whether a map has the key, or a list the index."""
+    if isinstance(step, int):
+        return is_list(value) and 0 <= step < len(value)
+    return is_map(value) and step in value
+
+
+def at(value: Any, *path: str | int) -> Any:
+    """Return the value at a path of keys and indexes, or None where the path ends early."""
+    found: Any = value
+    for step in path:
+        if isinstance(step, int):
+            found = found[step] if is_list(found) and step < len(found) else None
+        else:
+            found = found.get(step) if is_map(found) else None
+    return found

@@ -1,0 +1,107 @@
+"""The one currency of gpuyard: a Kubernetes object as a plain dict, with what is known about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from gpuyard.errors import Origin
+
+Manifest: TypeAlias = dict[str, Any]
+Layer: TypeAlias = Literal["crds", "platform", "jobs"]
+
+LAYERS: tuple[Layer, ...] = ("crds", "platform", "jobs")
+"""In the order of deployment; each is a stack of its own."""
+
+
+class Identity(NamedTuple):
+    """What the API server calls one object. The version is left out: two versions of a kind are one object."""
+
+    group: str
+    kind: str
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        """`Kind namespace/name`, as a person writes it."""
+        return f"{self.kind} {self.namespace}/{self.name}" if self.namespace else f"{self.kind} {self.name}"
+
+
+def identity(manifest: Mapping[str, Any]) -> Identity:
+    """Return the identity of a manifest; a missing namespace or group is the empty string."""
+    api_version: str = manifest["apiVersion"]
+    metadata: Mapping[str, Any] = manifest["metadata"]
+    group = api_version.rpartition("/")[0]
+    return Identity(group, manifest["kind"], metadata.get("namespace", ""), metadata["name"])
+
+
+@dataclass(frozen=True, slots=True)
+class Lifecycle:
+    """How an object lives once it is deployed.
+
+    protect: refuse to delete it until that is said explicitly.
+    retain:  leave it in the cluster when it leaves the render.
+    replace: "delete-first" for objects with a fixed name; "never" for runs, which are never replaced.
+    ignore:  property paths that controllers write after us, in Pulumi's syntax: "webhooks[*].clientConfig.caBundle".
+    wait:    wait until it is ready before what depends on it.
+    """
+
+    protect: bool = False
+    retain: bool = False
+    replace: Literal["delete-first", "never"] = "delete-first"
+    ignore: tuple[str, ...] = ()
+    wait: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """One object of a platform and where it came from. Only `manifest` is ever written out.
+
+    id:        stable over runs: two runs of one job share it, though their names differ.
+    component: the package that made it: "volcano".
+    layer:     the stack it is deployed in.
+    origin:    the file and line that caused it; None for what every environment has.
+    """
+
+    manifest: Manifest
+    id: str
+    component: str = ""
+    layer: Layer = "platform"
+    origin: Origin | None = None
+    lifecycle: Lifecycle = field(default_factory=Lifecycle)
+
+    @property
+    def identity(self) -> Identity:
+        return identity(self.manifest)
+
+    def of(self, component: str) -> Rendered:
+        """Return the same object, signed by the component that made it."""
+        return replace(self, component=component)
+
+
+RETAINED_CRD = Lifecycle(retain=True, replace="never")
+"""Deleting a CRD deletes every object of its kind in every namespace, so no command of ours does it."""
+
+
+def declare(
+    manifest: Manifest,
+    *,
+    id: str | None = None,
+    layer: Layer | None = None,
+    origin: Origin | None = None,
+    lifecycle: Lifecycle | None = None,
+) -> Rendered:
+    """Wrap a manifest. Left out, the id is `Kind/namespace/name`, and a CustomResourceDefinition goes to layer `crds`.
+
+    The component is filled in by `gpuyard.model.registry.build`.
+    """
+    who = identity(manifest)
+    is_crd = who.kind == "CustomResourceDefinition"
+    return Rendered(
+        manifest=manifest,
+        id=id or "/".join(part for part in (who.kind, who.namespace, who.name) if part),
+        layer=layer or ("crds" if is_crd else "platform"),
+        origin=origin,
+        lifecycle=lifecycle or (RETAINED_CRD if is_crd else Lifecycle()),
+    )
