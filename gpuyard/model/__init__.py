@@ -1,0 +1,1 @@
+"""What a platform is made of, as typed data: environments, pools, machines, fabrics, teams, jobs."""

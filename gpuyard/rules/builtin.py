@@ -1,0 +1,122 @@
+"""The framework's own rules, on in every project: objects match their schemas, and what they name exists."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpuyard.errors import nearest
+from gpuyard.manifests import Rendered
+from gpuyard.manifests.references import Reference, is_built_in, made_in_cluster, references
+from gpuyard.manifests.schema import Schemas, Violation
+from gpuyard.manifests.violations import below
+from gpuyard.rules.rule import Context, Hit, Rule, Unjudged
+
+_UPSTREAM_KINDS = frozenset({"ClusterRole", "ConfigMap", "Role", "Secret", "Service", "ServiceAccount"})
+"""Kinds of which upstream sources bring objects that ours name; all other named things are declared in stack files."""
+
+
+def check_schemas(context: Context) -> Iterator[Hit | Unjudged]:
+    """Check every object against the API of the environment's Kubernetes version and the render's own CRDs."""
+    manifests = [rendered.manifest for rendered in context.objects]
+    crds = [manifest for manifest in manifests if manifest["kind"] == "CustomResourceDefinition"]
+    kubernetes = context.environment.cluster.kubernetes
+    schemas = Schemas(kubernetes, crds)
+    unknown = set(schemas.unknown_kinds(manifests))
+    for rendered in context.objects:
+        manifest = rendered.manifest
+        kind = f"{manifest['apiVersion']} {manifest['kind']}"
+        if (manifest["apiVersion"], manifest["kind"]) in unknown:
+            if context.skipped:
+                yield Unjudged(str(rendered.identity), f"the schema of {kind} may be in {_left_out(context)}")
+            else:
+                yield Hit(
+                    rendered,
+                    "kind",
+                    f"unknown kind\nneither Kubernetes {kubernetes} nor a CRD of this render has {kind}",
+                    fix="render the CRD, or correct apiVersion and kind",
+                )
+        for violation in schemas.check(manifest):
+            message = f"a field that the API server would refuse or drop\n{_said(manifest['kind'], violation)}"
+            yield Hit(rendered, violation.path, message)
+
+
+def _said(kind: str, violation: Violation) -> str:
+    """Return the message of a violation, without the value where that can be a credential."""
+    hidden = kind in ("ConfigMap", "Secret") or violation.path.endswith(".value")
+    if not hidden or violation.value is None or violation.message.startswith("unknown field"):
+        return violation.message
+    _, must, wanted = violation.message.rpartition("; must ")
+    return f"must {wanted}" if must else "this value is not accepted"
+
+
+def check_references(context: Context) -> Iterator[Hit | Unjudged]:
+    """Check that everything an object names is in the render, in every cluster, or declared by the team."""
+    known = {(who.kind, who.namespace, who.name) for who in context.by_identity}
+    for manifest in (
+        rendered.manifest for kind in ("Certificate", "Job") for rendered in context.by_kind.get(kind, ())
+    ):
+        known.update((who.kind, who.namespace, who.name) for who in made_in_cluster(manifest))
+    for team in context.environment.teams.values():
+        known.update(("Secret", team.name, name) for name in (*team.secrets, *team.pull_secrets))
+    missing: dict[tuple[str, str, str], list[tuple[Rendered, Reference]]] = {}
+    for rendered in context.objects:
+        for reference in references(rendered.manifest):
+            # The queue that a job waits in is judged by the rule about its size.
+            judged = reference.needed and reference.path[-2:] != ("schedulingPolicy", "queue")
+            if judged and reference.target not in known and not is_built_in(reference):
+                missing.setdefault(reference.target, []).append((rendered, reference))
+    for places in missing.values():
+        rendered, reference = places[0]
+        if _may_be_left_out(reference, context):
+            yield Unjudged(str(rendered.identity), f"{reference} may be in {_left_out(context)}")
+            continue
+        others = len(places) - 1
+        more = f"\nit is named in {others} other place{'s' if others > 1 else ''}, too" if others else ""
+        message = f"{reference} does not exist{more}"
+        yield Hit(rendered, below("", *reference.path), message, fix=_hint(reference, known, context))
+
+
+def _hint(reference: Reference, known: set[tuple[str, str, str]], context: Context) -> str:
+    same = [name for kind, namespace, name in known if (kind, namespace) == (reference.kind, reference.namespace)]
+    if hint := nearest(reference.name, same):
+        return hint
+    if reference.kind == "Secret" and reference.namespace in context.environment.teams:
+        return f"create it in namespace {reference.namespace} and add its name to the team's secrets"
+    return ""
+
+
+def _may_be_left_out(reference: Reference, context: Context) -> bool:
+    """No source puts anything into a team's namespace, so what is missing there is missing."""
+    return (
+        bool(context.skipped)
+        and reference.kind in _UPSTREAM_KINDS
+        and reference.namespace not in context.environment.teams
+    )
+
+
+def _left_out(context: Context) -> str:
+    return f"a source that was left out: {', '.join(context.skipped)}"
+
+
+SCHEMA = Rule(
+    id="schema",
+    scope="render",
+    severity="error",
+    why="The API server drops unknown fields of custom resources without a word, so a misspelt field does nothing.",
+    fix="correct the field; `kubectl explain` shows what it takes",
+    source="https://kubernetes.io/docs/reference/using-api/api-concepts/#field-validation",
+    check=check_schemas,
+)
+
+REFERENCES = Rule(
+    id="references",
+    scope="render",
+    severity="error",
+    why="A pod that names a missing volume, class, account or Secret waits for ever, often with GPUs reserved for it.",
+    fix="declare it, or correct the name",
+    source="https://kubernetes.io/docs/tasks/debug/debug-application/debug-pods/#my-pod-stays-waiting",
+    check=check_references,
+)
+
+
+BUILTIN = (REFERENCES, SCHEMA)

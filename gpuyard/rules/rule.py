@@ -1,0 +1,170 @@
+"""What a rule is: a function over one object or the whole render, registered with why it exists and how to fix it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from gpuyard.errors import Origin
+from gpuyard.manifests import Identity, Rendered
+
+if TYPE_CHECKING:
+    from gpuyard.model.environment import Environment
+
+Severity = Literal["error", "warning"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that a rule found.
+
+    object:  `Kind namespace/name`.
+    path:    JSON path inside the object: "spec.runPolicy.schedulingPolicy.minAvailable". Empty for the whole object.
+    message: what is wrong on the first line; the arithmetic on the lines below.
+    origin:  the file and line that caused it; None when the object comes from no file of the user.
+    written: what stands at `origin`: "nodes: 12". Empty where the object's path says more.
+    """
+
+    rule: str
+    severity: Severity
+    object: str
+    path: str
+    message: str
+    fix: str = ""
+    origin: Origin | None = None
+    written: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Unjudged:
+    """Something on which a rule has no verdict, because a source that it would have to see was left out.
+
+    A check yields it in place of a hit. It is no finding: it changes no exit code, and the run lists it.
+    """
+
+    object: str
+    reason: str
+    rule: str = ""
+    """Filled in by `Rules.judge`."""
+
+
+class Hit(NamedTuple):
+    """What a check yields: an object, a JSON path inside it, and what is wrong there; see `Finding`.
+
+    origin: a better place than the object's own, where one is known.
+    fix:    what to do here; left out, what the rule says in general.
+    """
+
+    rendered: Rendered
+    path: str
+    message: str
+    origin: Origin | None = None
+    fix: str = ""
+    written: str = ""
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a rule may look at: the objects of one environment, all layers, and the environment itself.
+
+    skipped: names of the sources that were left out. What they would have brought is missing from `objects`, so a rule
+             that cannot tell whether something is wrong or just left out yields `Unjudged`, never a hit.
+    """
+
+    objects: tuple[Rendered, ...]
+    environment: Environment
+    skipped: tuple[str, ...] = ()
+
+    @cached_property
+    def by_kind(self) -> dict[str, list[Rendered]]:
+        """Objects by kind, each list in the order of the render."""
+        kinds: dict[str, list[Rendered]] = {}
+        for rendered in self.objects:
+            kinds.setdefault(rendered.manifest["kind"], []).append(rendered)
+        return kinds
+
+    @cached_property
+    def by_identity(self) -> dict[Identity, Rendered]:
+        return {rendered.identity: rendered for rendered in self.objects}
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A check with its reasons.
+
+    id:     words joined by dashes: "gang-min-available".
+    scope:  "object": `check(rendered, context)` is called for each object; "render": `check(context)` once.
+    why:    what goes wrong in a cluster without it, one sentence.
+    fix:    what to do, as an imperative.
+    source: where the fact can be read.
+    """
+
+    id: str
+    scope: Literal["object", "render"]
+    severity: Severity
+    why: str
+    fix: str
+    source: str
+    check: Callable[..., Iterable[Hit | Unjudged]]
+
+
+class Verdict(NamedTuple):
+    """What a run says: findings sorted by place, and what could not be judged."""
+
+    findings: list[Finding]
+    unjudged: list[Unjudged]
+
+
+@dataclass
+class Rules:
+    """The rules of a project, by id."""
+
+    rules: dict[str, Rule] = field(default_factory=dict[str, Rule])
+
+    def add(self, *rules: Rule) -> None:
+        """Add rules; an id that is taken is a mistake in the project and raises ValueError."""
+        for rule in rules:
+            if rule.id in self.rules:
+                raise ValueError(f"rule {rule.id} is registered twice")
+            self.rules[rule.id] = rule
+
+    def judge(self, context: Context) -> Verdict:
+        """Run all rules over all objects."""
+        findings: list[Finding] = []
+        unjudged: list[Unjudged] = []
+        for rule in self.rules.values():
+            results: Iterable[Hit | Unjudged]
+            if rule.scope == "render":
+                results = rule.check(context)
+            else:
+                results = (result for rendered in context.objects for result in rule.check(rendered, context))
+            for result in results:
+                if isinstance(result, Unjudged):
+                    unjudged.append(replace(result, rule=rule.id))
+                else:
+                    findings.append(_finding(rule, result))
+        return Verdict(sorted(findings, key=_place), sorted(unjudged, key=lambda u: (u.rule, u.object, u.reason)))
+
+    def run(self, context: Context) -> list[Finding]:
+        """Return the findings alone."""
+        return self.judge(context).findings
+
+
+def _finding(rule: Rule, hit: Hit) -> Finding:
+    return Finding(
+        rule=rule.id,
+        severity=rule.severity,
+        object=str(hit.rendered.identity),
+        path=hit.path,
+        message=hit.message,
+        fix=hit.fix or rule.fix,
+        origin=hit.origin or hit.rendered.origin,
+        written=hit.written,
+    )
+
+
+def _place(finding: Finding) -> tuple[str | int, ...]:
+    origin = finding.origin or Origin("")
+    return finding.severity, origin.file, origin.line, finding.object, finding.path, finding.rule, finding.message
