@@ -1,0 +1,151 @@
+"""The pod template that every kind of job shares."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from components.jobs.placement import Placement, affinity, tolerations
+from components.jobs.refuse import refusal
+from components.jobs.resources import resources
+from components.jobs.volumes import CHECKPOINTS, mounts, volumes
+from gpuyard.manifests import Manifest
+from gpuyard.model.environment import Environment
+from gpuyard.model.jobs import Job, SecretKey
+
+SERVICE_ACCOUNT = "training"
+"""Made by component `team` in every team's namespace."""
+
+SPOT_NOTICE = {"eks": 120}
+"""Seconds between the notice and the loss of a spot node; other providers give 30."""
+
+
+@dataclass(frozen=True)
+class Framework:
+    """What a training framework wants of its pods.
+
+    container: the name that the operator looks for.
+    env:       set in pods with GPUs, unless the job sets it.
+    operated:  variables that the operator sets after the job's own, so that a job cannot.
+    """
+
+    container: str
+    env: Mapping[str, str] = field(default_factory=dict[str, str])
+    operated: frozenset[str] = frozenset()
+
+
+def check_env(environment: Environment, job: Job, framework: Framework) -> None:
+    """Raise InputError for a variable that the operator overrides."""
+    for name in job.env:
+        if name in framework.operated:
+            raise refusal(
+                environment,
+                job,
+                ("env", name),
+                "variable of the operator",
+                f"the training operator sets {name} itself, after the job's own variables",
+                f"take {name} out",
+            )
+
+
+def pod_template(environment: Environment, job: Job, placement: Placement, framework: Framework) -> Manifest:
+    """Return the template of the pods of one role. The operator fills in the restart policy."""
+    return {
+        "metadata": {
+            "labels": labels(job),
+            # A consolidated node or a smaller cluster is worth less than a run.
+            "annotations": {
+                "karpenter.sh/do-not-disrupt": "true",
+                "cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
+            },
+        },
+        "spec": _pod_spec(environment, job, placement, framework),
+    }
+
+
+def labels(job: Job) -> dict[str, str]:
+    """Return the labels of a job and of its pods."""
+    return {
+        "app.kubernetes.io/managed-by": "gpuyard",
+        "gpuyard.dev/team": job.team,
+        "gpuyard.dev/job": job.name,
+    }
+
+
+def _pod_spec(environment: Environment, job: Job, placement: Placement, framework: Framework) -> Manifest:
+    spec: dict[str, Any] = {
+        "serviceAccountName": SERVICE_ACCOUNT,
+        "automountServiceAccountToken": False,
+        "enableServiceLinks": False,
+        "securityContext": _pod_security(job),
+        "affinity": affinity(job, placement),
+        "containers": [_container(environment, job, placement, framework)],
+        "volumes": volumes(job, placement),
+    }
+    if environment.scheduling.gang == "volcano":
+        spec["schedulerName"] = "volcano"
+    if job.priority:
+        spec["priorityClassName"] = job.priority
+    if found := tolerations(placement):
+        spec["tolerations"] = found
+    if secrets := environment.teams[job.team].pull_secrets:
+        spec["imagePullSecrets"] = [{"name": name} for name in secrets]
+    if job.checkpoint:
+        spec["terminationGracePeriodSeconds"] = _grace_period(environment, placement)
+    return spec
+
+
+def _container(environment: Environment, job: Job, placement: Placement, framework: Framework) -> Manifest:
+    container: dict[str, Any] = {"name": framework.container, "image": job.image}
+    if job.command:
+        container["command"] = list(job.command)
+    if job.args:
+        container["args"] = list(job.args)
+    if env := _env(job, placement, framework):
+        container["env"] = env
+    capabilities: dict[str, list[str]] = {"drop": ["ALL"]}
+    if placement.fabric and placement.fabric.capabilities:
+        capabilities["add"] = list(placement.fabric.capabilities)
+    return container | {
+        "resources": resources(job, placement),
+        "securityContext": {"allowPrivilegeEscalation": False, "capabilities": capabilities},
+        "volumeMounts": mounts(environment, job),
+    }
+
+
+def _env(job: Job, placement: Placement, framework: Framework) -> list[Manifest]:
+    """Return the variables: ours first, in the job's words where it sets them too."""
+    env: dict[str, str | SecretKey] = {}
+    if placement.gpus:
+        env |= {"NCCL_DEBUG": "WARN"} | dict(framework.env)
+    if placement.fabric:
+        env |= placement.fabric.env
+    if job.checkpoint:
+        env["CHECKPOINT_DIR"] = CHECKPOINTS
+    return [
+        {"name": name, "valueFrom": {"secretKeyRef": {"name": value.secret, "key": value.key}}}
+        if isinstance(value, SecretKey)
+        else {"name": name, "value": value}
+        for name, value in (env | job.env).items()
+    ]
+
+
+def _pod_security(job: Job) -> Manifest:
+    context: dict[str, Any] = {"seccompProfile": {"type": "RuntimeDefault"}}
+    if job.user:
+        # A volume of many files is not walked again for every pod.
+        context |= {
+            "runAsUser": job.user,
+            "runAsNonRoot": True,
+            "fsGroup": job.user,
+            "fsGroupChangePolicy": "OnRootMismatch",
+        }
+    return context
+
+
+def _grace_period(environment: Environment, placement: Placement) -> int:
+    """Return the seconds a pod has to save its work; a spot node does not wait longer than its notice."""
+    if any(pool.capacity == "spot" for pool in placement.pools.values()):
+        return SPOT_NOTICE.get(environment.cluster.provider, 30)
+    return 600

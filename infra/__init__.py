@@ -1,0 +1,1 @@
+"""The project: an environment becomes objects here, and `__main__` hands them to Pulumi."""

@@ -1,0 +1,1 @@
+"""What several rules need to know of training jobs, pods and pools."""

@@ -1,0 +1,115 @@
+"""The pods of a training job, read off its custom resource.
+
+Source: kubeflow/trainer v1.9.4, pkg/apis/kubeflow.org/v1 (types and defaults) and pkg/controller.v1/common (PodGroup).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gpuyard.manifests import Rendered
+from gpuyard.manifests.data import at, is_map
+from gpuyard.manifests.violations import below
+
+API_VERSION = "kubeflow.org/v1"
+REPLICAS = {
+    "PyTorchJob": "pytorchReplicaSpecs",
+    "TFJob": "tfReplicaSpecs",
+    "MPIJob": "mpiReplicaSpecs",
+    "XGBoostJob": "xgbReplicaSpecs",
+    "PaddleJob": "paddleReplicaSpecs",
+    "JAXJob": "jaxReplicaSpecs",
+}
+"""The field of `spec` that holds the pods of each kind, by role."""
+
+POLICY = ("spec", "runPolicy", "schedulingPolicy")
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """Pods of one template: the role as the object spells it, how many there are, and where their spec is."""
+
+    name: str
+    count: int
+    pod: Mapping[str, Any]
+    path: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Gang:
+    """The pods of one training job.
+
+    policy:  its runPolicy.schedulingPolicy; None where it has none.
+    minimum: of an elastic job, the pods that it can start with; None of any other.
+    """
+
+    rendered: Rendered
+    roles: tuple[Role, ...]
+    policy: Mapping[str, Any] | None
+    minimum: int | None
+
+    @property
+    def total(self) -> int:
+        return sum(role.count for role in self.roles)
+
+    @property
+    def counts(self) -> str:
+        """`Master 1 + Worker 3 = 4 pods`"""
+        parts = " + ".join(f"{role.name} {role.count}" for role in self.roles)
+        return f"{parts} = {self.total} pod{'' if self.total == 1 else 's'}"
+
+    @property
+    def members(self) -> list[tuple[Role, int]]:
+        """Roles with as many pods as must start together: all of them; of an elastic job the first `minimum`."""
+        left = self.total if self.minimum is None else self.minimum
+        members: list[tuple[Role, int]] = []
+        for role in self.roles:
+            members.append((role, min(role.count, left)))
+            left -= members[-1][1]
+        return members
+
+
+def whole_number(value: Any) -> int | None:
+    """Return a count as an integer; it may come as a float. None for what is no count: the schema says that."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def read_gang(rendered: Rendered) -> Gang | None:
+    """Return the pods of a training job, or None for any other object and for one whose counts cannot be read."""
+    manifest = rendered.manifest
+    field = REPLICAS.get(manifest["kind"])
+    if not field or manifest["apiVersion"] != API_VERSION:
+        return None
+    specs = at(manifest, "spec", field)
+    roles: list[Role] = []
+    for name in specs if is_map(specs) else ():
+        unset = 0 if (manifest["kind"], name) == ("MPIJob", "Worker") else 1
+        count = whole_number(at(specs, name, "replicas") if at(specs, name, "replicas") is not None else unset)
+        pod = at(specs, name, "template", "spec")
+        if count is None or not is_map(pod):
+            return None
+        roles.append(Role(name, count, pod, ("spec", field, name, "template", "spec")))
+    if not roles:
+        return None
+    policy = at(manifest, *POLICY)
+    return Gang(rendered, tuple(roles), policy if is_map(policy) else None, _minimum(manifest, roles))
+
+
+def _minimum(manifest: Mapping[str, Any], roles: list[Role]) -> int | None:
+    """minReplicas and maxReplicas default to each other, then to the number of workers."""
+    elastic = at(manifest, "spec", "elasticPolicy")
+    if not is_map(elastic):
+        return None
+    for field in ("minReplicas", "maxReplicas"):
+        if (number := whole_number(at(elastic, field))) is not None:
+            return number
+    return sum(role.count for role in roles if role.name == "Worker")
+
+
+def policy_path(*field: str) -> str:
+    """Return the JSON path of a field of schedulingPolicy."""
+    return below("", *POLICY, *field)

@@ -1,0 +1,164 @@
+"""The command line as a person and a pipeline use it: what it prints, and its exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.run import ROOT, gpuyard
+
+
+def test_help_lists_every_command_without_loading_one() -> None:
+    result = gpuyard("--help")
+    assert result.returncode == 0
+    for name in ("envs", "render", "check", "explain", "sources", "sandbox", "deploy", "demo", "doctor"):
+        assert f"\n  {name} " in result.stdout
+
+
+def test_a_misspelt_command_names_the_nearest() -> None:
+    result = gpuyard("chek", "prod")
+    assert result.returncode == 2
+    assert "no command is called chek; did you mean check?" in result.stderr
+
+
+def test_envs() -> None:
+    result = gpuyard("envs")
+    assert result.returncode == 0
+    assert result.stdout.splitlines() == [
+        "environment  cluster       provider  kubernetes  pools                     GPUs  teams  jobs",
+        "dev          acme-dev      eks       1.34        a10g, cpu                 16    1      1",
+        "prod         acme-prod     eks       1.34        h100, a100, l4-spot, cpu  400   3      8",
+        "sandbox      sandbox       kind      1.36        gpu, cpu                  4     1      3",
+        "staging      acme-staging  eks       1.34        a100, l4-spot, cpu        48    2      2",
+    ]
+
+
+@pytest.mark.parametrize("environment", ["sandbox", "dev", "staging", "prod"])
+def test_the_shipped_environments_are_clean(environment: str) -> None:
+    result = gpuyard("check", environment, "--allow-missing-sources")
+    assert (result.returncode, result.stdout.splitlines()[-1]) == (0, "0 errors, 0 warnings")
+
+
+def test_check_as_json_is_one_object() -> None:
+    result = gpuyard("check", "unfit-gang", "--stacks", "examples/01-mistakes", "--format", "json")
+    assert result.returncode == 1
+    report = json.loads(result.stdout)
+    assert set(report) == {"findings", "summary"}
+    finding = report["findings"][0]
+    assert set(finding) >= {"rule", "severity", "object", "path", "message", "file", "line"}
+    assert (finding["rule"], finding["severity"]) == ("queue-fits-gang", "error")
+
+
+def test_input_errors_exit_with_2_and_no_traceback(tmp_path: Path) -> None:
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "environment.yaml").write_text("clutser: {}\n")
+    result = gpuyard("check", "broken", "--stacks", str(tmp_path))
+    assert result.returncode == 2
+    assert "Traceback" not in result.stderr
+    assert "did you mean cluster?" in result.stderr
+    assert result.stdout == ""
+
+
+@pytest.mark.parametrize("form", ["yaml", "json"])
+def test_same_input_same_bytes_under_any_hash_seed(form: str) -> None:
+    one, two = (
+        gpuyard("render", "prod", "--format", form, "--allow-missing-sources", seed=seed) for seed in ("1", "77")
+    )
+    assert one.returncode == 0
+    assert len(one.stdout) > 100_000
+    assert one.stdout == two.stdout
+
+
+def test_render_as_json_is_one_array_of_objects() -> None:
+    objects = json.loads(gpuyard("render", "sandbox", "--format", "json").stdout)
+    assert {"Namespace", "Queue", "TFJob", "PyTorchJob"} <= {one["kind"] for one in objects}
+    assert all(one["metadata"]["name"] for one in objects)
+
+
+def test_only_one_job() -> None:
+    objects = json.loads(gpuyard("render", "sandbox", "--only", "job/mnist-a", "--format", "json").stdout)
+    assert [one["kind"] for one in objects] == ["TFJob"]
+
+
+def test_only_that_matches_nothing_is_an_error() -> None:
+    result = gpuyard("render", "sandbox", "--only", "job/mnist-z")
+    assert result.returncode == 2
+    assert "nothing matches --only" in result.stderr
+    assert "did you mean job/mnist-" in result.stderr
+
+
+def test_explain_names_the_file_and_what_it_overrides() -> None:
+    result = gpuyard("explain", "prod", "addons.monitoring.retention")
+    assert result.stdout.splitlines() == [
+        "addons.monitoring.retention = 30d",
+        "  stacks/prod/environment.yaml:28",
+        "  stacks/base.yaml:11   was 7d",
+    ]
+
+
+def test_explain_a_key_that_nobody_wrote() -> None:
+    result = gpuyard("explain", "prod", "pools.h100.nodez")
+    assert result.returncode == 2
+    assert "pools.h100 has fabric, machine, nodes" in result.stderr
+    assert "did you mean nodes?" in result.stderr
+
+
+def test_render_into_a_folder_replaces_only_its_own(tmp_path: Path) -> None:
+    out = tmp_path / "tree"
+    assert gpuyard("render", "sandbox", "--only", "component/team", "--out", str(out)).returncode == 0
+    first = sorted(path.relative_to(out) for path in out.rglob("*.yaml"))
+    assert Path("team/namespace-research.yaml") in first
+    assert gpuyard("render", "sandbox", "--only", "job/mnist-a", "--out", str(out)).returncode == 0
+    assert not (out / "team").exists()
+
+
+def test_render_into_a_folder_of_other_files_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("years of work")
+    result = gpuyard("render", "sandbox", "--only", "component/team", "--out", str(tmp_path))
+    assert result.returncode == 2
+    assert "gpuyard did not write this one" in result.stderr
+    assert (tmp_path / "thesis.tex").read_text() == "years of work"
+
+
+def test_a_folder_that_cannot_be_written_is_one_clear_message(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    result = gpuyard("render", "sandbox", "--only", "component/team", "--out", str(tmp_path / "file" / "tree"))
+    assert result.returncode == 2
+    assert result.stderr.startswith(f"error  cannot write\n  {tmp_path}/file/tree\n  File exists\n")
+
+
+def test_outside_of_a_project(tmp_path: Path) -> None:
+    result = gpuyard("envs", cwd=tmp_path)
+    assert result.returncode == 2
+    assert "no Pulumi.yaml with infra/ here or above" in result.stderr
+
+
+def loaded_modules(*arguments: str) -> set[str]:
+    """Return the modules that a command imports."""
+    command = [sys.executable, "-X", "importtime", "-c", "from gpuyard.cli import main; main()", *arguments]
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env={**os.environ}, check=False)
+    lines = [line for line in result.stderr.splitlines() if line.startswith("import time:")]
+    return {line.rsplit("|", 1)[1].strip() for line in lines}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("render", "sandbox"), ("check", "sandbox", "prod", "--allow-missing-sources"), ("explain", "prod", "pools")],
+)
+def test_nothing_that_judges_or_shows_loads_pulumi(arguments: tuple[str, ...]) -> None:
+    modules = loaded_modules(*arguments)
+    assert "gpuyard.manifests.graph" in modules
+    assert {
+        name for name in modules if name.split(".")[0] in ("pulumi", "pulumi_kubernetes", "kubernetes", "rich")
+    } == set()
+
+
+def test_help_loads_next_to_nothing() -> None:
+    modules = loaded_modules("--help")
+    assert "click" in modules
+    assert modules & {"pulumi", "pydantic", "yaml", "rich", "kubernetes", "jsonschema_rs"} == set()
