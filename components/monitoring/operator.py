@@ -19,10 +19,14 @@ _RELOADER = "quay.io/prometheus-operator/prometheus-config-reloader"
 _CONTAINER: Path = ("spec", "template", "spec", "containers", 0)
 
 
+def namespace(environment: Environment, settings: MonitoringSettings) -> Iterator[Rendered]:
+    """Yield the namespace of all monitoring."""
+    yield from addon_namespace(environment, NAMESPACE, "restricted", environment.origin("addons", "monitoring"))
+
+
 def prometheus_operator(environment: Environment, settings: MonitoringSettings, source: Source) -> Iterator[Rendered]:
-    """Yield the operator, its CRDs and the namespace of all monitoring."""
+    """Yield the operator and its CRDs."""
     origin = environment.origin("addons", "monitoring")
-    yield from addon_namespace(environment, NAMESPACE, "restricted", origin)
     file = Upstream(_NAME, source, "bundle.yaml")
     for manifest in file.take_all("CustomResourceDefinition"):
         yield declare(manifest, origin=origin)

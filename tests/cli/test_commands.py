@@ -132,6 +132,42 @@ def test_a_folder_that_cannot_be_written_is_one_clear_message(tmp_path: Path) ->
     assert result.stderr.startswith(f"error  cannot write\n  {tmp_path}/file/tree\n  File exists\n")
 
 
+def test_a_missing_source_stops_with_the_command_to_run(tmp_path: Path) -> None:
+    for command in ("render", "check"):
+        result = gpuyard(command, "sandbox", cache=tmp_path)
+        assert (result.returncode, result.stdout) == (2, "")
+        assert result.stderr == (
+            "error  3 sources are not in the cache\n"
+            "  gpuyard.lock.yaml\n"
+            "  prometheus-operator, training-operator, volcano\n"
+            "  fix: gpuyard sources pull prometheus-operator training-operator volcano, "
+            "or go on without with --allow-missing-sources\n"
+        )
+
+
+def test_going_on_without_a_source_is_said_in_every_output(tmp_path: Path) -> None:
+    allowed = "--allow-missing-sources"
+    for arguments in (
+        ("render", "sandbox", "--format", "json"),
+        ("check", "sandbox"),
+        ("check", "sandbox", "--format", "json"),
+    ):
+        result = gpuyard(*arguments, allowed, cache=tmp_path)
+        assert "incomplete: rendered without prometheus-operator, training-operator, volcano" in result.stderr
+    assert json.loads(result.stdout)["summary"]["environments"][0]["skipped"] == [
+        "prometheus-operator",
+        "training-operator",
+        "volcano",
+    ]
+
+
+def test_a_deployment_never_goes_on_without_a_source(tmp_path: Path) -> None:
+    result = gpuyard("deploy", "sandbox", "--engine", "apply", cache=tmp_path)
+    assert result.returncode == 2
+    assert "3 sources are not in the cache" in result.stderr
+    assert gpuyard("deploy", "sandbox", "--allow-missing-sources").returncode == 2
+
+
 def test_outside_of_a_project(tmp_path: Path) -> None:
     result = gpuyard("envs", cwd=tmp_path)
     assert result.returncode == 2

@@ -279,31 +279,57 @@ def test_two_files_with_one_name(stacks: Stacks) -> None:
           fix: give one of them another name""")
 
 
+EMPTY = "empty file\n  FILE:1\n  a map of `key: value` lines is expected\n  fix: write it, or delete the file"
+
+
 @pytest.mark.parametrize(
-    ("text", "title"),
+    ("text", "says"),
     [
-        ("", "empty file"),
-        ("# only a comment\n", "empty file"),
-        ("- a\n- b\n", "not a map"),
-        ("just text\n", "not a map"),
-        ("name: x\n\tteam: y\n", "tab"),
-        ("name: [x\n", ""),
+        ("", EMPTY),
+        ("# only a comment\n", EMPTY),
+        (
+            "- a\n- b\n",
+            "not a map\n  FILE:1\n  the file is a list; a map of `key: value` lines is expected\n"
+            "  fix: start with a key",
+        ),
+        (
+            "just text\n",
+            "not a map\n  FILE:1\n  the file is one value; a map of `key: value` lines is expected\n"
+            "  fix: start with a key",
+        ),
+        (
+            "name: x\n\tteam: y\n",
+            "tab used for indentation\n  FILE:2\n  YAML indents with spaces only\n  fix: replace the tab by spaces",
+        ),
+        (
+            "name: [x\n",
+            "not valid YAML\n  FILE:1\n  the list that starts with `[` on line 1 is not closed\n"
+            "  fix: close it with `]`",
+        ),
     ],
 )
-def test_files_that_are_no_map(stacks: Stacks, text: str, title: str) -> None:
+def test_files_that_are_no_map(stacks: Stacks, text: str, says: str) -> None:
     stacks.write("test/jobs/resnet.yaml", text)
-    message = stacks.error()
-    assert message.startswith("error  ")
-    assert title in message
-    assert "stacks/test/jobs/resnet.yaml" in message
+    assert stacks.error() == "error  " + says.replace("FILE", "stacks/test/jobs/resnet.yaml")
 
 
-@pytest.mark.parametrize("value", ["y", "1e3", "0o14", "12:30:45", "no", "014", "2024-01-01"])
-def test_a_yaml_surprise_is_refused_where_it_stands(stacks: Stacks, value: str) -> None:
+@pytest.mark.parametrize(
+    ("value", "means", "instead"),
+    [
+        ("y", "true to some YAML readers and text to others", "true"),
+        ("no", "false to some YAML readers and text to others", "false"),
+        ("1e3", "the number 1000 to some YAML readers and text to others", "the number 1000"),
+        ("0o14", "the number 12 to some YAML readers and text to others", "the number 12"),
+        ("12:30:45", "the number 45045 to some YAML readers and text to others", "the number 45045"),
+        ("014", "the number 12 to some YAML readers and the number 14 to others", "the number 12 or the number 14"),
+    ],
+)
+def test_a_yaml_surprise_is_refused_where_it_stands(stacks: Stacks, value: str, means: str, instead: str) -> None:
     stacks.add("test/jobs/resnet.yaml", f"env:\n  EPOCHS: {value}\n")
-    message = stacks.error()
-    assert message.startswith("error  ambiguous value\n  stacks/test/jobs/resnet.yaml:8   env.EPOCHS\n")
-    assert f'"{value}"' in message
+    assert stacks.error() == (
+        "error  ambiguous value\n  stacks/test/jobs/resnet.yaml:8   env.EPOCHS\n"
+        f'  `{value}` is {means}\n  fix: write "{value}" in quotes, or {instead}'
+    )
 
 
 def test_quoted_it_is_text(stacks: Stacks) -> None:
