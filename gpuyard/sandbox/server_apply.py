@@ -1,0 +1,238 @@
+"""Apply a render by server-side apply, in dependency order, waiting where the next object needs the one before."""
+
+from __future__ import annotations
+
+import copy
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+from gpuyard.errors import InputError, Problem
+from gpuyard.manifests import LAYERS, Identity, Layer, Manifest, Rendered
+from gpuyard.manifests.data import has, is_list
+from gpuyard.manifests.graph import Graph
+from gpuyard.sandbox.api import Api, ApiError, has_condition
+from gpuyard.sandbox.controllers import Controllers
+from gpuyard.sandbox.inventory import Entry, Inventory, read_inventory
+from gpuyard.sandbox.state import Progress
+
+_PATIENCE = 90
+_THREADS = 4
+
+
+@dataclass
+class Applied:
+    """What one apply did. `kept` were in the inventory, left the render, and stay because their lifecycle says so."""
+
+    applied: list[Identity] = field(default_factory=list[Identity])
+    untouched: list[Identity] = field(default_factory=list[Identity])
+    deleted: list[Identity] = field(default_factory=list[Identity])
+    kept: list[Identity] = field(default_factory=list[Identity])
+
+
+def apply_objects(
+    api: Api,
+    objects: Sequence[Rendered],
+    *,
+    environment: str,
+    progress: Progress,
+    controllers: Controllers | None = None,
+    layers: Sequence[Layer] = LAYERS,
+    only: Callable[[Rendered], bool] | None = None,
+) -> Applied:
+    """Apply the objects of some layers and delete what left the render.
+
+    objects: the whole render; dependencies are read from all of it. layers: whose objects are applied and pruned.
+    only: applies those it says yes to, and deletes nothing.
+    Raises InputError for a refused object, one that does not become ready, or a cluster that belongs to another engine.
+    """
+    graph = Graph(objects)
+    chosen = [one for one in graph.order() if one.layer in layers and (only is None or only(one))]
+    before = read_inventory(api, environment)
+    before.add(chosen)
+    before.write(api)
+    work = _Work(api, graph, controllers, progress)
+    for layer in layers:
+        of_layer = [one for one in chosen if one.layer == layer]
+        for batch in batches(of_layer, graph):
+            work.apply(batch)
+        work.wait_for_layer(of_layer)
+        if of_layer:
+            progress(f"{layer}: {len(of_layer)} objects applied")
+    if only is None:
+        _prune(api, before, {one.identity for one in chosen}, layers, work.done)
+        if controllers and "platform" in layers:
+            controllers.stop_others()
+    return work.done
+
+
+def batches(ordered: Iterable[Rendered], graph: Graph) -> Iterator[list[Rendered]]:
+    """Yield runs of neighbours of one kind of which none needs another."""
+    batch: list[Rendered] = []
+    for rendered in ordered:
+        needs = graph.dependencies.get(rendered.identity, ())
+        same_kind = batch and batch[-1].identity.kind == rendered.identity.kind
+        if batch and (not same_kind or any(one.identity in needs for one in batch)):
+            yield batch
+            batch = []
+        batch.append(rendered)
+    if batch:
+        yield batch
+
+
+def dry_run(api: Api, objects: Iterable[Rendered]) -> list[tuple[Rendered, str]]:
+    """Return the objects that the API server refuses and why, without changing anything; namespaces must exist.
+
+    A kind whose CRD is not installed is refused as well, with "the server serves no kind".
+    """
+
+    def refused(rendered: Rendered) -> tuple[Rendered, str] | None:
+        try:
+            api.apply(rendered.manifest, dry_run=True)
+        except ApiError as error:
+            return rendered, error.message
+        return None
+
+    with ThreadPoolExecutor(_THREADS) as pool:
+        return [found for found in pool.map(refused, list(objects)) if found]
+
+
+@dataclass
+class _Work:
+    api: Api
+    graph: Graph
+    controllers: Controllers | None
+    progress: Progress
+    ready: set[Identity] = field(default_factory=set[Identity])
+    done: Applied = field(default_factory=Applied)
+
+    def apply(self, batch: Sequence[Rendered]) -> None:
+        """Apply objects that do not need each other, several at a time: large CRDs keep a server busy for a while."""
+        for rendered in batch:
+            for needed in self.graph.dependencies.get(rendered.identity, ()):
+                self.wait(self.graph.objects[needed])
+        with ThreadPoolExecutor(_THREADS) as pool:
+            sent = list(pool.map(self._apply_one, batch))
+        for rendered, is_applied in zip(batch, sent, strict=True):
+            (self.done.applied if is_applied else self.done.untouched).append(rendered.identity)
+            if self.controllers and rendered.identity.kind == "Deployment":
+                self.controllers.start(rendered)
+
+    def _apply_one(self, rendered: Rendered) -> bool:
+        """Apply an object; a run that exists is not touched, and False returned."""
+        manifest = self.controllers.local.manifest(rendered) if self.controllers else rendered.manifest
+        life = rendered.lifecycle
+        is_run = rendered.layer == "jobs" and life.replace == "never"
+        live = self.api.get_like(manifest) if is_run or life.ignore else None
+        if live and is_run:
+            return False
+        self._send(rendered, keep_live(manifest, live, life.ignore) if live else manifest)
+        return True
+
+    def _send(self, rendered: Rendered, manifest: Manifest) -> None:
+        end = time.monotonic() + _PATIENCE
+        while True:
+            try:
+                self.api.apply(manifest)
+            except ApiError as error:
+                # A webhook of the same component that is on its way up; any other refusal is final.
+                if error.status == 500 and "failed calling webhook" in error.message and time.monotonic() < end:
+                    time.sleep(0.2)
+                    continue
+                raise InputError(
+                    Problem("the API server refuses an object", rendered.origin, str(rendered.identity), error.message)
+                ) from error
+            return
+
+    def wait(self, rendered: Rendered) -> None:
+        """Wait until an object is ready to be built upon, once."""
+        who = rendered.identity
+        if who in self.ready or who.kind not in ("CustomResourceDefinition", "Deployment", "Queue"):
+            return
+        if self.controllers and who in self.controllers.local.controllers:
+            self.controllers.wait(rendered)
+        else:
+            self._wait_for_status(rendered)
+        self.ready.add(who)
+
+    def wait_for_layer(self, objects: Iterable[Rendered]) -> None:
+        """Wait for what a later layer, or a person, takes for granted: CRDs, local controllers and queues."""
+        for rendered in objects:
+            is_local = self.controllers and rendered.identity in self.controllers.local.controllers
+            if is_local or rendered.identity.kind != "Deployment":
+                self.wait(rendered)
+
+    def _wait_for_status(self, rendered: Rendered) -> None:
+        end = time.monotonic() + _PATIENCE
+        while not _is_ready(live := self.api.get_like(rendered.manifest) or {}):
+            if time.monotonic() > end:
+                raise InputError(
+                    Problem(
+                        "an object does not become ready",
+                        rendered.origin,
+                        str(rendered.identity),
+                        f"after {_PATIENCE} s its status is {live.get('status')}",
+                    )
+                )
+            time.sleep(0.1)
+
+
+def _is_ready(live: Manifest) -> bool:
+    if live.get("kind") == "Queue":
+        return live.get("status", {}).get("state") == "Open"
+    return has_condition(live, "Established", "Available")
+
+
+def _prune(api: Api, inventory: Inventory, wanted: set[Identity], layers: Sequence[Layer], done: Applied) -> None:
+    """Delete what left the render, the last applied first; protected objects and unfinished runs stay."""
+    for who, entry in reversed(list(inventory.entries.items())):
+        if who in wanted or entry.layer not in layers:
+            continue
+        if entry.protect or (entry.run and not _finished(api, entry)):
+            done.kept.append(who)
+        elif entry.retain and not entry.run:
+            done.kept.append(who)
+            del inventory.entries[who]
+        else:
+            api.delete(entry.api_version, who.kind, who.name, who.namespace)
+            done.deleted.append(who)
+            del inventory.entries[who]
+    if done.deleted or done.kept:
+        inventory.write(api)
+
+
+def _finished(api: Api, entry: Entry) -> bool:
+    who = entry.identity
+    live = api.get(entry.api_version, who.kind, who.name, who.namespace) or {}
+    return not live or has_condition(live, "Succeeded", "Failed")
+
+
+def keep_live(manifest: Manifest, live: Manifest, paths: Iterable[str]) -> Manifest:
+    """Return the manifest with the fields at some paths as they are in the cluster.
+
+    paths: `webhooks[*].clientConfig.caBundle`. A field that was never rendered is not sent: it stays the controller's.
+    """
+    kept = copy.deepcopy(manifest)
+    for path in paths:
+        steps: list[str | int] = []
+        for name, index in re.findall(r"([^.\[\]]+)|\[(\*|\d+)\]", path):
+            steps.append(name or (index if index == "*" else int(index)))
+        _copy(kept, live, steps)
+    return kept
+
+
+def _copy(into: Any, live: Any, steps: list[str | int]) -> None:
+    step, rest = steps[0], steps[1:]
+    if step == "*":
+        for index in range(len(into) if is_list(into) else 0):
+            _copy(into, live, [index, *rest])
+    elif has(into, step):
+        if not has(live, step):
+            del into[step]
+        elif rest:
+            _copy(into[step], live[step], rest)
+        else:
+            into[step] = live[step]
