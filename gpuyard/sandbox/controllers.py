@@ -10,6 +10,7 @@ import os
 import socket
 import ssl
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -100,7 +101,7 @@ class Controllers:
         self.home.write(self.state)
 
     def _waits_for(self, controller: Controller) -> str:
-        if not _answers(controller.ports["health"], tls=controller.program.tls):
+        if _status(controller.ports["health"], "/healthz", tls=controller.program.tls) != 200:
             return "its health check"
         if "webhook" in controller.ports and not _listens(controller.ports["webhook"]):
             return "its webhook port"
@@ -110,6 +111,12 @@ class Controllers:
                 return f"{guard} to be applied"
             if not all(webhook["clientConfig"].get("caBundle") for webhook in live["webhooks"]):
                 return f"its certificate in {guard}"
+            for webhook in live["webhooks"]:
+                # A port that listens is not enough: some register their handlers once they have a certificate.
+                # Without a body it is no review, which they answer too.
+                path: str = webhook["clientConfig"]["service"].get("path", "/")
+                if _status(controller.ports["webhook"], path, tls=True) in (0, 404):
+                    return f"its handler of {path}"
         return ""
 
     def _write_kubeconfig(self, controller: Controller) -> None:
@@ -211,16 +218,20 @@ def _write_private(path: Path, content: bytes) -> None:
         file.write(content)
 
 
-def _answers(port: int, *, tls: bool) -> bool:
+def _status(port: int, path: str, *, tls: bool) -> int:
+    """Return the HTTP status of the answer to a GET; 0 when there is none."""
     # As a kubelet's probe: whose certificate it is does not matter for whether it is alive.
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    url = f"{'https' if tls else 'http'}://127.0.0.1:{port}{path}"
     try:
-        url = f"{'https' if tls else 'http'}://127.0.0.1:{port}/healthz"
         with urllib.request.urlopen(url, timeout=2, context=context if tls else None) as response:
-            return response.status == 200
+            return response.status
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code
     except OSError:
-        return False
+        return 0
 
 
 def _listens(port: int) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -33,7 +34,7 @@ def test_envs() -> None:
         "environment  cluster       provider  kubernetes  pools                     GPUs  teams  jobs",
         "dev          acme-dev      eks       1.34        a10g, cpu                 16    1      1",
         "prod         acme-prod     eks       1.34        h100, a100, l4-spot, cpu  400   3      8",
-        "sandbox      sandbox       kind      1.36        gpu, cpu                  4     1      3",
+        "sandbox      sandbox       kind      1.36        gpu, cpu                  4     2      3",
         "staging      acme-staging  eks       1.34        a100, l4-spot, cpu        48    2      2",
     ]
 
@@ -110,18 +111,68 @@ def test_explain_a_key_that_nobody_wrote() -> None:
 
 def test_render_into_a_folder_replaces_only_its_own(tmp_path: Path) -> None:
     out = tmp_path / "tree"
-    assert gpuyard("render", "sandbox", "--only", "component/team", "--out", str(out)).returncode == 0
-    first = sorted(path.relative_to(out) for path in out.rglob("*.yaml"))
-    assert Path("team/namespace-research.yaml") in first
-    assert gpuyard("render", "sandbox", "--only", "job/mnist-a", "--out", str(out)).returncode == 0
-    assert not (out / "team").exists()
+    first = gpuyard("render", "sandbox", "--only", "component/team", "--out", str(out))
+    assert first.returncode == 0
+    count = len(list(out.rglob("*.yaml")))
+    # One more than the objects: the list of the files.
+    assert first.stdout == f"sandbox: {count} objects in {out}; {count + 1} added\n"
+    assert (out / "team/namespace-research.yaml").is_file()
+    assert (out / "team/research/resourcequota-quota.yaml").is_file()
+    second = gpuyard("render", "sandbox", "--only", "job/mnist-a", "--out", str(out))
+    assert second.stdout == f"sandbox: 1 object in {out}; 1 added, {count} removed, 1 changed\n"
+    assert [path.relative_to(out) for path in out.rglob("*.yaml")] == [Path("jobs/research/tfjob-mnist-a.yaml")]
+
+
+def test_a_changed_job_is_a_change_of_one_file(tmp_path: Path) -> None:
+    stacks, out = tmp_path / "stacks", tmp_path / "tree"
+    shutil.copytree(ROOT / "stacks", stacks)
+    render = ("render", "sandbox", "--only", "job/*", "--stacks", str(stacks), "--out", str(out))
+    assert gpuyard(*render).returncode == 0
+    job = stacks / "sandbox/jobs/mnist-a.yaml"
+    job.write_text(job.read_text().replace("priority: research", "priority: production"))
+    assert gpuyard(*render).stdout.endswith("; 1 changed\n")
+
+
+def test_verify_names_the_stale_files_and_writes_nothing(tmp_path: Path) -> None:
+    out = tmp_path / "tree"
+    render = ("render", "sandbox", "--only", "job/*", "--out", str(out))
+    assert gpuyard(*render).returncode == 0
+    fresh = gpuyard(*render, "--verify")
+    assert (fresh.returncode, fresh.stdout) == (0, f"sandbox: {out} is up to date\n")
+    jobs = out / "jobs/research"
+    (jobs / "tfjob-mnist-a.yaml").unlink()
+    (jobs / "tfjob-mnist-b.yaml").write_text("kind: TFJob\n")
+    (out / "gone.yaml").write_text("kind: TFJob\n")
+    with (out / ".gpuyard-render").open("a") as marked:
+        marked.write("gone.yaml\n")
+    stale = gpuyard(*render, "--verify")
+    assert stale.returncode == 1
+    assert stale.stdout.splitlines() == [
+        "added    jobs/research/tfjob-mnist-a.yaml",
+        "removed  gone.yaml",
+        "changed  .gpuyard-render",
+        "changed  jobs/research/tfjob-mnist-b.yaml",
+        f"sandbox: {out} is stale: 1 added, 1 removed, 2 changed",
+        "  fix: the same command without --verify",
+    ]
+    assert (jobs / "tfjob-mnist-b.yaml").read_text() == "kind: TFJob\n"
+    assert not (jobs / "tfjob-mnist-a.yaml").exists()
+
+
+def test_verify_of_a_folder_that_does_not_exist(tmp_path: Path) -> None:
+    out = tmp_path / "none" / "tree"
+    result = gpuyard("render", "sandbox", "--only", "job/mnist-a", "--out", str(out), "--verify")
+    assert result.returncode == 1
+    assert f"sandbox: {out} is stale: 2 added" in result.stdout
+    assert not out.parent.exists()
 
 
 def test_render_into_a_folder_of_other_files_is_refused(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("years of work")
-    result = gpuyard("render", "sandbox", "--only", "component/team", "--out", str(tmp_path))
-    assert result.returncode == 2
-    assert "gpuyard did not write this one" in result.stderr
+    for verify in ([], ["--verify"]):
+        result = gpuyard("render", "sandbox", "--only", "component/team", "--out", str(tmp_path), *verify)
+        assert result.returncode == 2
+        assert "gpuyard did not write these" in result.stderr
     assert (tmp_path / "thesis.tex").read_text() == "years of work"
 
 
