@@ -14,7 +14,8 @@ import click
 
 from gpuyard.cli.project import assemble, find_root, stacks_folder, stacks_option
 from gpuyard.errors import InputError, Problem
-from gpuyard.manifests import LAYERS, Layer, Rendered
+from gpuyard.manifests import LAYERS, Rendered
+from gpuyard.pulumi.stacks import stack_name
 
 
 @click.command()
@@ -85,11 +86,6 @@ def _apply(env: str, objects: list[Rendered], patterns: Sequence[str]) -> None:
     for what in ("deleted", "kept"):
         for one in counts[what]:
             click.echo(f"  {what}  {one}")
-
-
-def stack_name(env: str, layer: Layer) -> str:
-    """Return the Pulumi stack of a layer: prod-crds, prod, prod-jobs."""
-    return env if layer == "platform" else f"{env}-{layer}"
 
 
 def _pulumi(env: str, stacks: Path | None, *, preview: bool, yes: bool) -> None:

@@ -1,0 +1,1 @@
+"""Deploys Rendered objects with Pulumi. Nothing else in the framework imports pulumi."""
