@@ -16,6 +16,8 @@ COMMANDS = {
     "envs": "List the environments.",
     "render": "Print or write the objects of an environment.",
     "check": "Check environments: input, schemas, references, rules.",
+    "diff": "Tell what changes since a base, and what follows from it.",
+    "graph": "Draw what depends on what.",
     "explain": "Tell which file and line a value came from.",
     "sources": "Pull, verify and list the pinned upstream sources.",
     "sandbox": "Run an environment on this machine, with simulated GPU nodes.",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
 
 from gpuyard.errors import InputError, Problem
 from gpuyard.manifests.data import at
@@ -15,10 +16,12 @@ _FIRST = ("Namespace", "CustomResourceDefinition", "PriorityClass", "StorageClas
           "ClusterRoleBinding", "Role", "RoleBinding", "NetworkPolicy", "Service", "Deployment")  # fmt: skip
 _RANK = {kind: rank for rank, kind in enumerate(_FIRST)}
 _WEBHOOKS = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
+_WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet")
+_CHECKED = "is checked by the webhook"
+_LISTENS = "waits for a server that listens once it has"
 
 
-@dataclass(frozen=True, slots=True)
-class Edge:
+class Edge(NamedTuple):
     """`dependent` needs `dependency` to be there first, because of `reason`."""
 
     dependent: Identity
@@ -38,28 +41,33 @@ class Graph:
                 raise InputError(
                     Problem("two objects with one name", rendered.origin, str(rendered.identity), f"made by {places}")
                 )
-        self.edges: list[Edge] = sorted(
-            set(_edges(self.objects)), key=lambda edge: (edge.dependent, edge.dependency, edge.reason)
-        )
+        self.edges: list[Edge] = _edges(self.objects)
         self.dependencies: dict[Identity, list[Identity]] = {}
-        for edge in self.edges:
-            known = self.dependencies.setdefault(edge.dependent, [])
-            if edge.dependency not in known:
-                known.append(edge.dependency)
+        for dependent, dependency, _ in self.edges:
+            known = self.dependencies.setdefault(dependent, [])
+            if dependency not in known:
+                known.append(dependency)
+
+    @cached_property
+    def custom_kinds(self) -> frozenset[tuple[str, str]]:
+        """(group, kind) of every CustomResourceDefinition in the render."""
+        return frozenset(_definitions(self.objects))
 
     def order(self) -> list[Rendered]:
         """Return all objects in the order to apply them; reversed, it is the order to delete them.
 
         Raises InputError with the cycle when the objects need each other.
         """
+        places = sorted(self.objects, key=lambda one: _place(one, self.objects[one]))
+        place = {one: number for number, one in enumerate(places)}
         done: dict[Identity, bool] = {}
         ordered: list[Rendered] = []
-        for start in sorted(self.objects, key=lambda one: _place(self.objects[one])):
+        for start in places:
             # A stack of our own: chains of objects can be longer than Python's recursion limit.
             stack: list[tuple[Identity, Iterator[Identity]]] = []
             if start not in done:
                 done[start] = False
-                stack.append((start, iter(self._sorted_dependencies(start))))
+                stack.append((start, self._dependencies_by(place, start)))
             while stack:
                 current, rest = stack[-1]
                 following = next(rest, None)
@@ -69,7 +77,7 @@ class Graph:
                     ordered.append(self.objects[current])
                 elif following not in done:
                     done[following] = False
-                    stack.append((following, iter(self._sorted_dependencies(following))))
+                    stack.append((following, self._dependencies_by(place, following)))
                 elif not done[following]:
                     path = [node for node, _ in stack]
                     cycle = [*path[path.index(following) :], following]
@@ -83,71 +91,184 @@ class Graph:
                     )
         return ordered
 
-    def _sorted_dependencies(self, one: Identity) -> list[Identity]:
-        return sorted(self.dependencies.get(one, ()), key=lambda other: _place(self.objects[other]))
+    def _dependencies_by(self, place: Mapping[Identity, int], one: Identity) -> Iterator[Identity]:
+        return iter(sorted(self.dependencies.get(one, ()), key=place.__getitem__))
 
 
-def _place(rendered: Rendered) -> tuple[int, int, Identity]:
+def _place(who: Identity, rendered: Rendered) -> tuple[int, int, Identity]:
     """Where an object stands when nothing else decides: layer, usual order of kinds, name."""
-    who = rendered.identity
     return LAYERS.index(rendered.layer), _RANK.get(who.kind, len(_RANK)), who
 
 
-def _edges(objects: Mapping[Identity, Rendered]) -> Iterator[Edge]:
-    names: dict[tuple[str, str, str], Identity] = {(who.kind, who.namespace, who.name): who for who in objects}
-    crds = {
+def _edges(objects: Mapping[Identity, Rendered]) -> list[Edge]:
+    """Return all edges, sorted."""
+    crds = _definitions(objects)
+    named: dict[tuple[str, str, str], list[Identity]] = {}
+    for who in objects:
+        # A reference names no group: two kinds of one name are told apart by nothing.
+        named.setdefault(who[1:], []).append(who)
+    bindings = _bindings(objects)
+    edges: list[Edge] = []
+    for who, rendered in objects.items():
+        found: list[Edge] = []
+        for reference in references(rendered.manifest):
+            found += [Edge(who, other, reference.reason) for other in named.get(reference.target, ()) if other != who]
+            if reference.path[-1] == "serviceAccountName":
+                found += [Edge(who, binding, "has the rights of") for binding in bindings.get(reference.target, ())]
+        if (definition := crds.get((who.group, who.kind))) is not None:
+            found.append(Edge(who, definition, "is of the kind"))
+        edges += set(found)
+    if guards := _guards(objects, named, crds):
+        edges += _guarded(objects, crds, guards, _needs(edges))
+    return sorted(edges)
+
+
+def _definitions(objects: Mapping[Identity, Rendered]) -> dict[tuple[str, str], Identity]:
+    """Return the CustomResourceDefinition of each (group, kind)."""
+    return {
         (rendered.manifest["spec"]["group"], rendered.manifest["spec"]["names"]["kind"]): who
         for who, rendered in objects.items()
         if who.kind == "CustomResourceDefinition"
     }
-    guards = _guards(objects, names)
+
+
+def _bindings(objects: Mapping[Identity, Rendered]) -> dict[tuple[str, str, str], list[Identity]]:
+    """Return the bindings for each ServiceAccount: without its rights, what runs as it starts and does not work."""
+    bindings: dict[tuple[str, str, str], list[Identity]] = {}
     for who, rendered in objects.items():
-        if (who.group, who.kind) in crds:
-            yield Edge(who, crds[who.group, who.kind], "is of the kind")
-        for owner in _guarding(guards, who.group, _plural(objects, crds, who)):
-            if owner != who and not _same_owner(objects[owner], rendered):
-                yield Edge(who, owner, "is checked by the webhook")
-        for reference in references(rendered.manifest):
-            other = names.get(reference.target)
-            if other and other != who:
-                yield Edge(who, other, reference.reason)
+        if who.kind in ("RoleBinding", "ClusterRoleBinding"):
+            for reference in references(rendered.manifest):
+                if reference.kind == "ServiceAccount":
+                    bindings.setdefault(reference.target, []).append(who)
+    return bindings
+
+
+class _Guard(NamedTuple):
+    """What must be there before an object is sent, each with the reason. It comes up as a whole or not at all."""
+
+    owners: tuple[tuple[Identity, str], ...]
+
+
+_Guards = dict[tuple[str, str], dict[_Guard, None]]
+"""By (group, plural) as a rule names them, `*` included; the inner maps are sets that keep their order."""
 
 
 def _guards(
-    objects: Mapping[Identity, Rendered], names: Mapping[tuple[str, str, str], Identity]
-) -> dict[tuple[str, str], list[Identity]]:
-    """Return what must be there before objects of (group, plural): webhook configurations and their Deployments."""
-    guards: dict[tuple[str, str], list[Identity]] = {}
-    for who, rendered in objects.items():
-        if who.kind not in _WEBHOOKS:
-            continue
-        for webhook in rendered.manifest.get("webhooks") or ():
-            owners = [who]
-            service = at(webhook, "clientConfig", "service")
-            if service and ("Service", service.get("namespace", ""), service["name"]) in names:
-                backend = objects[names["Service", service.get("namespace", ""), service["name"]]]
-                owners += _behind(backend, objects)
-            for rule in webhook.get("rules") or ():
-                for group in rule.get("apiGroups") or ():
-                    for resource in rule.get("resources") or ():
-                        known = guards.setdefault((group, resource.split("/")[0]), [])
-                        known += [owner for owner in owners if owner not in known]
+    objects: Mapping[Identity, Rendered],
+    named: Mapping[tuple[str, str, str], list[Identity]],
+    crds: Mapping[tuple[str, str], Identity],
+) -> _Guards:
+    """Return what must be there before objects of a kind: webhook configurations, and the pods that answer for them.
+
+    A server of webhooks may listen only once all its configurations exist, as Volcano's does. Whoever waits for the
+    server therefore needs all of them, whichever kinds they are about.
+    """
+    workloads = [one for one in objects if one.kind in _WORKLOADS]
+    servers: dict[tuple[str, str, str], list[Identity]] = {}
+
+    def behind(service: Mapping[str, Any] | None) -> list[Identity]:
+        if not service:
+            return []
+        key = ("Service", service.get("namespace", ""), service["name"])
+        if key not in servers:
+            servers[key] = [one for who in named.get(key, ()) for one in _behind(objects[who], workloads, objects)]
+        return servers[key]
+
+    hooks = [
+        (who, webhook, behind(at(webhook, "clientConfig", "service")))
+        for who, rendered in objects.items()
+        if who.kind in _WEBHOOKS
+        for webhook in rendered.manifest.get("webhooks") or ()
+    ]
+    configurations: dict[Identity, dict[Identity, None]] = {}
+    for who, _, answering in hooks:
+        for server in answering:
+            configurations.setdefault(server, {})[who] = None
+    guards: _Guards = {}
+    for who, webhook, answering in hooks:
+        reasons = {one: _LISTENS for server in answering for one in configurations[server]}
+        reasons |= dict.fromkeys((who, *answering), _CHECKED)
+        for rule in webhook.get("rules") or ():
+            for group in rule.get("apiGroups") or ():
+                for resource in rule.get("resources") or ():
+                    name, _, part = resource.partition("/")
+                    # A rule on `pods/binding` says nothing about creating a pod.
+                    if part in ("", "*"):
+                        guards.setdefault((group, name), {})[_Guard(tuple(reasons.items()))] = None
+    for (group, _), who in crds.items():
+        spec = objects[who].manifest["spec"]
+        for server in behind(at(spec, "conversion", "webhook", "clientConfig", "service")):
+            guards.setdefault((group, spec["names"]["plural"]), {})[_Guard(((server, "is converted by"),))] = None
     return guards
 
 
-def _guarding(guards: Mapping[tuple[str, str], list[Identity]], group: str, plural: str) -> list[Identity]:
-    """Return who guards a resource; a webhook may name it by a wildcard."""
-    named = ((group, plural), (group, "*"), ("*", plural), ("*", "*"))
-    return [owner for key in named for owner in guards.get(key, ())]
+def _guarded(
+    objects: Mapping[Identity, Rendered],
+    crds: Mapping[tuple[str, str], Identity],
+    guards: _Guards,
+    needs: Mapping[Identity, set[Identity]],
+) -> Iterator[Edge]:
+    """Yield the edges from objects to what guards their kind."""
+    by_kind: dict[tuple[str, str], list[_Guard]] = {}
+    needed: dict[_Guard, set[Identity]] = {}
+    for who, rendered in objects.items():
+        kind = who.group, who.kind
+        if kind not in by_kind:
+            plural = _plural(objects, crds, who)
+            keys = ((who.group, plural), (who.group, "*"), ("*", plural), ("*", "*"))
+            by_kind[kind] = [guard for key in keys for guard in guards.get(key, ())]
+        reasons: dict[Identity, str] = {}
+        for guard in by_kind[kind]:
+            if guard not in needed:
+                needed[guard] = _closure((owner for owner, _ in guard.owners), needs)
+            owners = [objects[owner] for owner, _ in guard.owners]
+            if who in needed[guard] or not _can_wait(rendered, owners, is_custom=kind in crds):
+                continue
+            for owner, reason in guard.owners:
+                # To be checked by it says more than to wait for its server.
+                reasons[owner] = reason if reason != _LISTENS else reasons.get(owner, reason)
+        for owner, reason in reasons.items():
+            yield Edge(who, owner, reason)
 
 
-def _behind(service: Rendered, objects: Mapping[Identity, Rendered]) -> list[Identity]:
-    """Return the Deployments whose pods a Service selects."""
+def _can_wait(rendered: Rendered, owners: Iterable[Rendered], *, is_custom: bool) -> bool:
+    """Return whether an object can wait for what guards its kind.
+
+    A layer never waits for a later one. What brings the guard up cannot wait for it: beside what it refers to, that
+    is all of its component (a Service of metrics, say), custom resources aside.
+    """
+    return all(
+        LAYERS.index(rendered.layer) >= LAYERS.index(owner.layer)
+        and (is_custom or (rendered.component, rendered.layer) != (owner.component, owner.layer))
+        for owner in owners
+    )
+
+
+def _needs(edges: Iterable[Edge]) -> dict[Identity, set[Identity]]:
+    needs: dict[Identity, set[Identity]] = {}
+    for dependent, dependency, _ in edges:
+        needs.setdefault(dependent, set()).add(dependency)
+    return needs
+
+
+def _closure(start: Iterable[Identity], needs: Mapping[Identity, set[Identity]]) -> set[Identity]:
+    """Return some objects and all that they need, however indirectly."""
+    found = set(start)
+    new = list(found)
+    while new:
+        fresh = needs.get(new.pop(), set()) - found
+        found |= fresh
+        new += fresh
+    return found
+
+
+def _behind(service: Rendered, workloads: Iterable[Identity], objects: Mapping[Identity, Rendered]) -> list[Identity]:
+    """Return the workloads whose pods a Service selects."""
     wanted: Mapping[str, str] = service.manifest["spec"].get("selector") or {}
     found: list[Identity] = []
-    for who, rendered in objects.items():
-        if who.kind == "Deployment" and who.namespace == service.identity.namespace and wanted:
-            labels: Mapping[str, str] = rendered.manifest["spec"]["template"]["metadata"].get("labels") or {}
+    for who in workloads:
+        if who.namespace == service.identity.namespace and wanted:
+            labels: Mapping[str, str] = objects[who].manifest["spec"]["template"]["metadata"].get("labels") or {}
             if wanted.items() <= labels.items():
                 found.append(who)
     return found
@@ -163,8 +284,3 @@ def _plural(objects: Mapping[Identity, Rendered], crds: Mapping[tuple[str, str],
     if kind.endswith("y"):
         return kind[:-1] + "ies"
     return kind + ("es" if kind.endswith("s") else "s")
-
-
-def _same_owner(one: Rendered, other: Rendered) -> bool:
-    """A webhook's own component brings it up; it cannot wait for itself."""
-    return one.component == other.component and one.layer == other.layer

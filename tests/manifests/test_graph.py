@@ -26,9 +26,12 @@ def crd(kind: str, plural: str, group: str = "acme.com") -> Rendered:
 
 
 def webhook(plural: str, service: str, namespace: str) -> Rendered:
-    rule = {"apiGroups": ["acme.com"], "resources": [f"{plural}/status"]}
+    return configuration("guard", {"apiGroups": ["acme.com"], "resources": [plural]}, service, namespace)
+
+
+def configuration(name: str, rule: dict[str, Any], service: str, namespace: str) -> Rendered:
     hook = {"clientConfig": {"service": {"name": service, "namespace": namespace}}, "rules": [rule]}
-    return thing("ValidatingWebhookConfiguration", "guard", "", "admissionregistration.k8s.io/v1", webhooks=[hook])
+    return thing("ValidatingWebhookConfiguration", name, "", "admissionregistration.k8s.io/v1", webhooks=[hook])
 
 
 def edges(*objects: Rendered) -> list[str]:
@@ -108,6 +111,96 @@ def test_objects_wait_for_the_webhook_that_checks_them():
     ]
     # The component that brings the webhook cannot wait for it.
     assert "Switch s is checked by the webhook Deployment sys/hook" not in edges(behind, guard, switch.of(""), service)
+
+
+def guarded(*objects: Rendered) -> list[str]:
+    """Return the edges that come from webhooks."""
+    reasons = ("is checked by", "waits for a server", "is converted by")
+    return [edge for edge in edges(*objects) if any(reason in edge for reason in reasons)]
+
+
+SWITCHES = crd("Switch", "switches")
+SERVICE = thing("Service", "hook", "sys", spec={"selector": {"app": "hook"}}).of("network")
+SERVER = deployment("hook", "sys", {"app": "hook"}, serviceAccountName="hook").of("network")
+
+
+def test_who_waits_for_a_server_waits_for_all_its_configurations():
+    # A server that listens only once it has every configuration would never be ready if one of them came later.
+    other = configuration("a-later-one", {"apiGroups": ["acme.com"], "resources": ["lamps"]}, "hook", "sys").of(
+        "network"
+    )
+    switch = thing("Switch", "s", "", "acme.com/v1").of("team")
+    objects = [SERVICE, SERVER, webhook("switches", "hook", "sys").of("network"), other, switch, SWITCHES]
+    assert guarded(*objects) == [
+        "Switch s waits for a server that listens once it has ValidatingWebhookConfiguration a-later-one",
+        "Switch s is checked by the webhook ValidatingWebhookConfiguration guard",
+        "Switch s is checked by the webhook Deployment sys/hook",
+    ]
+    order = [str(rendered.identity) for rendered in Graph(objects).order()]
+    assert order[-1] == "Switch s"
+
+
+@pytest.mark.parametrize(
+    ("rule", "is_guarded"),
+    [
+        ({"apiGroups": ["acme.com"], "resources": ["switches"]}, True),
+        ({"apiGroups": ["acme.com"], "resources": ["*"]}, True),
+        ({"apiGroups": ["*"], "resources": ["*/*"]}, True),
+        ({"apiGroups": ["*"], "resources": ["switches/*"]}, True),
+        # Of something else, or of a part of the object that its creation does not touch.
+        ({"apiGroups": ["acme.com"], "resources": ["lamps"]}, False),
+        ({"apiGroups": [""], "resources": ["switches"]}, False),
+        ({"apiGroups": ["acme.com"], "resources": ["switches/status"]}, False),
+    ],
+)
+def test_which_rules_guard_an_object(rule: dict[str, Any], is_guarded: bool):
+    switch = thing("Switch", "s", "", "acme.com/v1").of("team")
+    assert bool(guarded(SERVICE, SERVER, configuration("guard", rule, "hook", "sys"), switch, SWITCHES)) is is_guarded
+
+
+def test_what_a_webhook_needs_itself_does_not_wait_for_it():
+    everything = configuration("guard", {"apiGroups": ["*"], "resources": ["*"]}, "hook", "sys").of("network")
+    needed = [thing("Namespace", "sys").of("base"), thing("ServiceAccount", "hook", "sys").of("base")]
+    role = thing("Role", "hook", "sys").of("network")
+    definition = crd("Switch", "switches").of("network")
+    switch = thing("Switch", "s", "", "acme.com/v1").of("network")
+    other = thing("ConfigMap", "c", "sys").of("team")
+    waiting = {
+        edge.split(" is ")[0] for edge in guarded(SERVICE, SERVER, everything, *needed, role, definition, switch, other)
+    }
+    # Not its account and namespace, whoever makes them, nor a role of its own component, nor an earlier layer.
+    assert waiting == {"ConfigMap sys/c", "Switch s"}
+    objects = [SERVICE, SERVER, everything, *needed, role, definition, switch, other]
+    assert len(Graph(objects).order()) == len(objects)
+
+
+def test_what_runs_as_an_account_waits_for_the_rights_of_the_account():
+    account = thing("ServiceAccount", "s", "t")
+    subjects = [{"kind": "ServiceAccount", "name": "s", "namespace": "t"}]
+    role = thing("ClusterRole", "r")
+    binding = thing("ClusterRoleBinding", "b", roleRef={"kind": "ClusterRole", "name": "r"}, subjects=subjects)
+    server = deployment("a", "t", serviceAccountName="s")
+    assert "Deployment t/a has the rights of ClusterRoleBinding b" in edges(server, account, role, binding)
+    order = [str(rendered.identity) for rendered in Graph([server, binding, role, account]).order()]
+    assert order == ["ServiceAccount t/s", "ClusterRole r", "ClusterRoleBinding b", "Deployment t/a"]
+
+
+def test_objects_of_a_kind_with_versions_wait_for_what_converts_them():
+    definition = crd("Switch", "switches")
+    service = {"name": "hook", "namespace": "sys"}
+    definition.manifest["spec"]["conversion"] = {
+        "strategy": "Webhook",
+        "webhook": {"clientConfig": {"service": service}},
+    }
+    assert guarded(SERVICE, SERVER, definition, thing("Switch", "s", "", "acme.com/v1")) == [
+        "Switch s is converted by Deployment sys/hook"
+    ]
+
+
+def test_two_kinds_of_one_name_are_both_waited_for():
+    job = thing("TFJob", "j", "t", spec={"runPolicy": {"schedulingPolicy": {"queue": "q"}}})
+    queues = [thing("Queue", "q", "", f"{group}/v1") for group in ("scheduling.run.ai", "scheduling.volcano.sh")]
+    assert edges(job, *queues) == ["TFJob t/j waits in the queue Queue q"] * 2
 
 
 def test_order_without_references():

@@ -1,0 +1,1 @@
+"""What a change does: two renders compared, and the consequences in words."""
