@@ -45,6 +45,12 @@ def load(name: str, stacks: Path = ROOT / "stacks") -> Environment:
     return load_environment(stacks, name, registry())
 
 
+def source_names() -> list[str]:
+    """Return the lock entries whose manifests or charts the components read, sorted."""
+    parts = (part for component in registry().components.values() for part in component.parts)
+    return sorted({part.source for part in parts if part.source})
+
+
 def open_sources() -> Sources:
     """Return the upstream sources of the lock file, as far as they are in the cache."""
     from gpuyard.sources import Cache, read_lock

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from pathlib import Path
@@ -28,7 +29,8 @@ def command() -> None:
     from gpuyard.cli.deadlock_table import show_deadlock
     from gpuyard.cli.sandbox_command import run_deadlock
 
-    root, project = find_root(Path.cwd()), assemble()
+    # Relative to where the user stands, so that messages name files as the user would.
+    root, project = Path(os.path.relpath(find_root(Path.cwd()))), assemble()
     _pull(project)
     _check(project, root / "stacks")
     _refuse(project, root / "examples" / "01-mistakes")
@@ -46,12 +48,9 @@ def _pull(project: Any) -> None:
 
     start = time.perf_counter()
     lock = read_lock(project.LOCK)
-    needed = {
-        part.source for component in project.registry().components.values() for part in component.parts if part.source
-    }
     ready: list[str] = []
     left_out: list[str] = []
-    for name in sorted(needed):
+    for name in project.source_names():
         if not lock[name].digest:
             # Only a person can decide to trust a download that nobody has recorded yet.
             left_out.append(f"{name} (no digest in the lock: gpuyard sources lock {name})")

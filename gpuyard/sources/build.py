@@ -16,7 +16,8 @@ from pathlib import Path
 
 from gpuyard.cache import cache_dir
 from gpuyard.errors import InputError, Problem
-from gpuyard.sources.lock import Build, GoModule, Lock
+from gpuyard.sources.lock import Build, GoModule, Lock, unlocked
+from gpuyard.sources.modules import download_module
 from gpuyard.sources.progress import Progress, quiet
 from gpuyard.sources.store import module_dir
 from gpuyard.sources.toolchain import find_go, run_go
@@ -96,10 +97,11 @@ def _workshop() -> Generator[Path]:
 
 
 def _build(lock: Lock, entry: GoModule, name: str, target: Path, progress: Progress) -> None:
-    from gpuyard.sources.pull import pull
-
     assert entry.build
-    pull(lock, [entry.name], lambda what, state: None if state == "ready" else progress(what, state))
+    if not entry.digest:
+        raise unlocked(entry)
+    if not module_dir(entry):
+        download_module(lock, entry, progress)
     source = module_dir(entry)
     assert source
     go = find_go(lock, progress)
