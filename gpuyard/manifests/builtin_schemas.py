@@ -11,31 +11,44 @@ import json
 import re
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from gpuyard.cache import cache_dir, write_atomically
-from gpuyard.errors import InputError, Problem
+from gpuyard.errors import InputError, Origin, Problem
+from gpuyard.manifests.limits import FORMATS, QUANTITY, limits_of
+from gpuyard.manifests.places import Tree, place_tree
 
 Schema: TypeAlias = dict[str, Any]
 
 OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 
-_FORMAT = 1
+_FORMAT = 3
 """Of the cached files; counts up when what is written there changes."""
 
 # Types with their own decoder, which the package says with a `oneOf` that null matches twice.
 _OWN_DECODER: dict[str, Schema] = {
     "io.k8s.apimachinery.pkg.util.intstr.IntOrString": {"type": ["integer", "string", "null"]},
-    "io.k8s.apimachinery.pkg.api.resource.Quantity": {"type": ["number", "string", "null"]},
+    "io.k8s.apimachinery.pkg.api.resource.Quantity": {"type": ["number", "string", "null"], "pattern": QUANTITY},
 }
-_KEPT = frozenset(["$ref", "type", "enum", "required", "properties", "additionalProperties", "items", "oneOf", "anyOf"])
+_KEPT = frozenset(["$ref", "type", "enum", "required", "properties", "additionalProperties", "items", "oneOf", "anyOf",
+                   "x-kubernetes-list-map-keys"])  # fmt: skip
 _REFERENCE = "#/$defs/"
 
 
-class BuiltinSchemas:
-    """The kinds of one minor version of Kubernetes. Raises InputError for a version that the package does not have."""
+class Kind(NamedTuple):
+    """What is known of a kind: its strict schema, and where in its objects there is more to check."""
 
-    def __init__(self, kubernetes: str) -> None:
+    schema: Schema
+    places: Tree
+
+
+class BuiltinSchemas:
+    """The kinds of one minor version of Kubernetes, which was written at `origin`.
+
+    Raises InputError for a version that the package does not have.
+    """
+
+    def __init__(self, kubernetes: str, origin: Origin | None = None) -> None:
         spec = importlib.util.find_spec("kubernetes_validate")
         if spec is None or not spec.submodule_search_locations:
             raise ModuleNotFoundError("kubernetes_validate", name="kubernetes_validate")
@@ -48,9 +61,10 @@ class BuiltinSchemas:
             raise InputError(
                 Problem(
                     "unknown Kubernetes version",
-                    field="kubernetes",
-                    detail=f"{kubernetes}; schemas are known for 1.{minors[0]} to 1.{minors[-1]}",
-                    fix="write one of these minor versions, or install a newer kubernetes-validate",
+                    origin,
+                    "cluster.kubernetes",
+                    f"{kubernetes}; schemas are known for 1.{minors[0]} to 1.{minors[-1]}",
+                    "write one of these minor versions, or install a newer kubernetes-validate",
                 )
             )
         # Read as text: importing the package costs more than a whole check.
@@ -72,17 +86,18 @@ class BuiltinSchemas:
             write_json(path, known)
         return known
 
-    def schema(self, api_version: str, kind: str) -> Schema | None:
-        """Return the strict schema of a kind, or None when this version of Kubernetes does not have it."""
+    def kind(self, api_version: str, kind: str) -> Kind | None:
+        """Return what is known of a kind, or None when this version of Kubernetes does not have it."""
         name = self.kinds.get(f"{api_version}/{kind}")
         if name is None:
             return None
         path = self._cache / f"{name}.json"
-        schema = read_json(path)
-        if schema is None:
+        found = read_json(path)
+        if found is None:
             schema = self.definition(name)
-            write_json(path, schema)
-        return schema
+            found = Kind(schema, place_tree(schema, custom=False))
+            write_json(path, found)
+        return Kind(*found)
 
     def definition(self, name: str) -> Schema:
         """Return a definition with all that it reaches."""
@@ -91,8 +106,18 @@ class BuiltinSchemas:
         while waiting:
             current = waiting.pop()
             if current not in reached:
-                reached[current] = _OWN_DECODER.get(current) or _pruned(self._definitions[current], waiting)
+                reached[current] = _OWN_DECODER.get(current) or self._limited(current, waiting)
         return {"$ref": _REFERENCE + name, "$defs": {key: reached[key] for key in sorted(reached)}}
+
+    def _limited(self, name: str, references: list[str]) -> Schema:
+        schema = _pruned(self._definitions[name], references)
+        for field, child in schema.get("properties", {}).items():
+            limits = limits_of(name, field)
+            if "items" in limits:
+                child["items"] |= limits["items"]
+            else:
+                child |= limits
+        return schema
 
     @cached_property
     def _definitions(self) -> dict[str, Schema]:
@@ -114,7 +139,7 @@ def write_json(path: Path, value: object) -> None:
 
 def _pruned(schema: Schema, references: list[str]) -> Schema:
     """Return a schema without what judges nothing; the definitions that it names are added to `references`."""
-    kept: Schema = {}
+    kept: Schema = dict(FORMATS.get(schema.get("format", ""), ()))
     for keyword, value in schema.items():
         if keyword not in _KEPT:
             continue

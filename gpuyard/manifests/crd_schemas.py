@@ -8,15 +8,21 @@ from __future__ import annotations
 
 import hashlib
 import marshal
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from gpuyard.cache import cache_dir
-from gpuyard.manifests.builtin_schemas import OBJECT_META, BuiltinSchemas, Schema, read_json, write_json
+from gpuyard.manifests.builtin_schemas import OBJECT_META, BuiltinSchemas, Kind, Schema, read_json, write_json
+from gpuyard.manifests.limits import FORMATS
+from gpuyard.manifests.places import place_tree
 from gpuyard.manifests.rendered import Manifest
+from gpuyard.manifests.shapes import as_map, is_map, maps
 
-_FORMAT = 1
+_FORMAT = 3
 """Of the cached files; counts up when what is written there changes."""
+
+_KEPT = ("default", "format", "x-kubernetes-list-map-keys", "x-kubernetes-validations")
+"""What says nothing about a value alone, and is used when places to check are looked for."""
 
 _LIMITS = ("enum", "pattern", "required", "minLength", "maxLength", "minItems", "maxItems", "minProperties",
            "maxProperties", "multipleOf", "uniqueItems")  # fmt: skip
@@ -25,35 +31,56 @@ _INT_OR_STRING = ({"type": "integer"}, {"type": "string"})
 _ANY_META: Schema = {"$ref": f"#/$defs/{OBJECT_META}"}
 
 
+def versions(crds: Iterable[Manifest]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Yield (apiVersion, kind, version) of every version that CRDs define. What is malformed is found in the CRD."""
+    for crd in crds:
+        spec = as_map(crd.get("spec"))
+        for version in maps(spec.get("versions")):
+            yield f"{spec.get('group')}/{version.get('name')}", str(as_map(spec.get("names")).get("kind")), version
+
+
 class CustomSchemas:
     """The served versions of the kinds that CRDs define."""
 
     def __init__(self, crds: Iterable[Manifest], builtin: BuiltinSchemas) -> None:
         self._builtin = builtin
         self._open_api: dict[str, Schema] = {}
-        for crd in crds:
-            spec = crd["spec"]
-            for version in spec["versions"]:
-                if version.get("served", True) and "schema" in version:
-                    key = f"{spec['group']}/{version['name']}/{spec['names']['kind']}"
-                    self._open_api[key] = version["schema"]["openAPIV3Schema"]
+        self._digests: dict[str, str] = {}
+        for api_version, kind, version in versions(crds):
+            open_api = as_map(version.get("schema")).get("openAPIV3Schema")
+            if version.get("served", True) and is_map(open_api):
+                self._open_api[f"{api_version}/{kind}"] = open_api
 
     def __contains__(self, kind: str) -> bool:
         return kind in self._open_api
 
-    def schema(self, kind: str) -> Schema | None:
-        """Return the strict schema of `apiVersion/Kind`, or None when no CRD serves it."""
-        open_api = self._open_api.get(kind)
-        if open_api is None:
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._open_api)
+
+    def kind(self, kind: str) -> Kind | None:
+        """Return what is known of `apiVersion/Kind`, or None when no CRD serves it."""
+        if kind not in self._open_api:
             return None
-        # marshal takes a third of json's time. Its format 2 has no references, so that equal data is equal bytes.
-        digest = hashlib.sha256(marshal.dumps(open_api, 2)).hexdigest()
-        path = cache_dir("schemas", f"custom-{_FORMAT}-{self._builtin.key}") / f"{digest}.json"
-        schema = read_json(path)
-        if schema is None:
+        open_api = self._open_api[kind]
+        path = cache_dir("schemas", f"custom-{_FORMAT}-{self._builtin.key}") / f"{self.digest(kind)}.json"
+        found = read_json(path)
+        if found is None:
             schema = strict_schema(open_api) | {"$defs": self._builtin.definition(OBJECT_META)["$defs"]}
-            write_json(path, schema)
-        return schema
+            found = Kind(schema, place_tree(schema, custom=True))
+            write_json(path, found)
+        return Kind(*found)
+
+    def digest(self, kind: str) -> str:
+        """Return a digest of the schema of `apiVersion/Kind` as the CRD has it, or "" when no CRD serves it."""
+        if kind not in self._digests:
+            self._digests[kind] = digest(self._open_api[kind]) if kind in self._open_api else ""
+        return self._digests[kind]
+
+
+def digest(value: Any) -> str:
+    """Return a digest of plain data in the order it stands in."""
+    # marshal takes a third of json's time. Its format 2 has no references, so that equal data is equal bytes.
+    return hashlib.sha256(marshal.dumps(value, 2)).hexdigest()
 
 
 def strict_schema(open_api: Mapping[str, Any]) -> Schema:
@@ -63,7 +90,9 @@ def strict_schema(open_api: Mapping[str, Any]) -> Schema:
 
 def _structural(source: Mapping[str, Any]) -> Schema:
     """Return a node of the structural schema, which declares fields; `anyOf` and the like only limit them."""
-    result = _limits(source)
+    result = _limits(source) | {keyword: source[keyword] for keyword in _KEPT if keyword in source}
+    if source.get("x-kubernetes-list-type") == "set":
+        result["uniqueItems"] = True
     if source.get("x-kubernetes-int-or-string"):
         result["type"] = ["integer", "string"]
     elif "type" in source:
@@ -93,7 +122,8 @@ def _structural(source: Mapping[str, Any]) -> Schema:
 
 def _limits(source: Mapping[str, Any], *, nested: bool = False) -> Schema:
     """Return what limits a value without declaring fields; `nested`: of its fields as well."""
-    result: Schema = {keyword: source[keyword] for keyword in _LIMITS if keyword in source}
+    result: Schema = {**FORMATS.get(source.get("format", ""), {})}
+    result |= {keyword: source[keyword] for keyword in _LIMITS if keyword in source}
     for bound in ("minimum", "maximum"):
         if bound in source:
             # OpenAPI 3.0 says with a boolean whether the bound itself is left out.

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gpuyard.errors import listed, nearest
+from gpuyard.manifests.limits import WORDS
 
 if TYPE_CHECKING:
     from jsonschema_rs import ValidationError
@@ -72,10 +73,12 @@ def _of(schema: dict[str, Any], error: ValidationError) -> Iterator[Violation]:
         wanted = [_TYPES[name] for name in what.types if name != "null"] or ["null"]
         yield Violation(path, value, f"{_described(value)}; must be {' or '.join(wanted)}")
     elif what.name == "enum":
-        accepted = [str(option) for option in what.options]
+        accepted = [str(option) for option in what.options if option not in ("", None)]
         hint = nearest(str(value), accepted)
         message = f"{_described(value)}; accepted: {listed(accepted)}" + (f"; {hint}" if hint else "")
         yield Violation(path, value, message)
+    elif what.name == "pattern" and what.pattern in WORDS:
+        yield Violation(path, value, f"{_quoted(value)} is {WORDS[what.pattern]}")
     elif what.name == "pattern":
         yield Violation(path, value, f"{_described(value)}; must match the pattern {what.pattern}")
     else:
@@ -91,6 +94,10 @@ def _parent(schema: dict[str, Any], path: Iterable[str | int]) -> dict[str, Any]
     for step in list(path)[:-1]:
         current = current[step]
     return current
+
+
+def _quoted(value: object) -> str:
+    return f"`{value}`" if len(str(value)) <= 80 else "this text"
 
 
 def _described(value: object) -> str:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpuyard.errors import nearest
-from gpuyard.manifests import Rendered
+from gpuyard.manifests import Manifest, Rendered
+from gpuyard.manifests.api_versions import Api, api_life
+from gpuyard.manifests.crd_schemas import versions
 from gpuyard.manifests.references import Reference, is_built_in, made_in_cluster, references
 from gpuyard.manifests.schema import Schemas, Violation
 from gpuyard.manifests.violations import below
@@ -18,14 +20,14 @@ _UPSTREAM_KINDS = frozenset({"ClusterRole", "ConfigMap", "Role", "Secret", "Serv
 def check_schemas(context: Context) -> Iterator[Hit | Unjudged]:
     """Check every object against the API of the environment's Kubernetes version and the render's own CRDs."""
     manifests = [rendered.manifest for rendered in context.objects]
-    crds = [manifest for manifest in manifests if manifest["kind"] == "CustomResourceDefinition"]
     kubernetes = context.environment.cluster.kubernetes
-    schemas = Schemas(kubernetes, crds)
+    origin = context.environment.origin("cluster", "kubernetes")
+    schemas = Schemas(kubernetes, _crds(context), origin=origin)
     unknown = set(schemas.unknown_kinds(manifests))
-    for rendered in context.objects:
+    for rendered, found in zip(context.objects, schemas.check_all(manifests), strict=True):
         manifest = rendered.manifest
-        kind = f"{manifest['apiVersion']} {manifest['kind']}"
-        if (manifest["apiVersion"], manifest["kind"]) in unknown:
+        if (manifest["apiVersion"], manifest["kind"]) in unknown and not _removed(manifest, context):
+            kind = f"{manifest['apiVersion']} {manifest['kind']}"
             if context.skipped:
                 yield Unjudged(str(rendered.identity), f"the schema of {kind} may be in {_left_out(context)}")
             else:
@@ -35,9 +37,56 @@ def check_schemas(context: Context) -> Iterator[Hit | Unjudged]:
                     f"unknown kind\nneither Kubernetes {kubernetes} nor a CRD of this render has {kind}",
                     fix="render the CRD, or correct apiVersion and kind",
                 )
-        for violation in schemas.check(manifest):
+        for violation in found:
             message = f"a field that the API server would refuse or drop\n{_said(manifest['kind'], violation)}"
             yield Hit(rendered, violation.path, message)
+    for kind, rule, reason in schemas.without_verdict():
+        yield Unjudged(f"every {kind}", f"a rule of its CRD cannot be run: {reason}: {' '.join(rule.split())}")
+
+
+def check_removed(context: Context) -> Iterator[Hit]:
+    """Check that every object is of an API version that the environment's Kubernetes still has."""
+    for rendered in context.objects:
+        if api := _removed(rendered.manifest, context):
+            yield _api_hit(rendered, "removed", f"gone since Kubernetes 1.{api.removed}", api)
+
+
+def check_deprecated(context: Context) -> Iterator[Hit]:
+    """Check that no object is of an API version on its way out, Kubernetes' own or that of a CRD."""
+    custom = {
+        (api_version, kind): version
+        for api_version, kind, version in versions(_crds(context))
+        if version.get("deprecated")
+    }
+    minor = _minor(context)
+    for rendered in context.objects:
+        manifest = rendered.manifest
+        key = (manifest["apiVersion"], manifest["kind"])
+        if key in custom:
+            said = custom[key].get("deprecationWarning") or f"{' '.join(key)} is deprecated by its CRD"
+            yield Hit(rendered, "apiVersion", f"deprecated API version\n{said}")
+        elif (api := api_life(*key)) and api.deprecated <= minor and not _removed(manifest, context):
+            end = f", gone with 1.{api.removed}" if api.removed else ""
+            yield _api_hit(rendered, "deprecated", f"deprecated since Kubernetes 1.{api.deprecated}{end}", api)
+
+
+def _api_hit(rendered: Rendered, title: str, said: str, api: Api) -> Hit:
+    kind = f"{rendered.manifest['apiVersion']} {rendered.manifest['kind']}"
+    fix = f"write apiVersion: {api.replacement}" if api.replacement else "do without it; nothing takes its place"
+    return Hit(rendered, "apiVersion", f"{title} API version\n{kind} is {said}", fix=fix)
+
+
+def _removed(manifest: Manifest, context: Context) -> Api | None:
+    api = api_life(manifest["apiVersion"], manifest["kind"])
+    return api if api and api.removed and api.removed <= _minor(context) else None
+
+
+def _minor(context: Context) -> int:
+    return int(context.environment.cluster.kubernetes.partition(".")[2])
+
+
+def _crds(context: Context) -> list[Manifest]:
+    return [rendered.manifest for rendered in context.by_kind.get("CustomResourceDefinition", ())]
 
 
 def _said(kind: str, violation: Violation) -> str:
@@ -118,5 +167,24 @@ REFERENCES = Rule(
     check=check_references,
 )
 
+API_REMOVED = Rule(
+    id="api-removed",
+    scope="render",
+    severity="error",
+    why="The API server of this version has no such kind, so applying it fails, and an upgrade leaves it behind.",
+    fix="write the version that takes its place",
+    source="https://kubernetes.io/docs/reference/using-api/deprecation-guide/",
+    check=check_removed,
+)
 
-BUILTIN = (REFERENCES, SCHEMA)
+API_DEPRECATED = Rule(
+    id="api-deprecated",
+    scope="render",
+    severity="warning",
+    why="A later version of Kubernetes, or of the CRD, no longer has it, and the upgrade then fails.",
+    fix="write the version that takes its place before the upgrade",
+    source="https://kubernetes.io/docs/reference/using-api/deprecation-guide/",
+    check=check_deprecated,
+)
+
+BUILTIN = (API_DEPRECATED, API_REMOVED, REFERENCES, SCHEMA)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gpuyard.cache import cache_dir
-from gpuyard.errors import InputError
+from gpuyard.errors import InputError, Origin
 from gpuyard.manifests.schema import Schemas, Violation
 
 DEPLOYMENT: dict[str, Any] = {
@@ -257,9 +257,10 @@ def test_a_kind_can_be_new_in_a_version():
 @pytest.mark.parametrize("version", ["1.99", "latest", "1.3"])
 def test_unknown_version(version: str):
     with pytest.raises(InputError) as caught:
-        Schemas(version, [])
+        Schemas(version, [], origin=Origin("stacks/dev/environment.yaml", 5))
     assert str(caught.value) == (
-        f"error  unknown Kubernetes version\n  kubernetes\n  {version}; schemas are known for 1.25 to 1.37\n"
+        "error  unknown Kubernetes version\n  stacks/dev/environment.yaml:5   cluster.kubernetes\n"
+        f"  {version}; schemas are known for 1.25 to 1.37\n"
         "  fix: write one of these minor versions, or install a newer kubernetes-validate"
     )
 
@@ -270,6 +271,33 @@ def test_a_schema_that_cannot_be_compiled_is_an_error():
         Schemas("1.34", [broken]).check(switch())
     assert str(caught.value).startswith("error  schema cannot be compiled\n  acme.com/v1 Switch: ")
     assert str(caught.value).endswith("\n  fix: correct the CRD of this kind")
+
+
+def test_what_was_good_is_not_checked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("GPUYARD_CACHE", str(tmp_path))
+    objects = [SWITCH, DEPLOYMENT, switch(), changed(switch(), "metadata.name", "b")]
+    checked: list[Any] = []
+
+    def check_all(*manifests: dict[str, Any], crd: dict[str, Any] = SWITCH) -> list[list[str]]:
+        schemas = Schemas("1.34", [crd])
+        check = schemas.check
+        checked.clear()
+        monkeypatch.setattr(schemas, "check", lambda manifest: checked.append(manifest) or check(manifest))
+        return [[violation.path for violation in found] for found in schemas.check_all(manifests)]
+
+    assert check_all(*objects) == [[], [], [], []]
+    assert checked == objects
+    assert check_all(*objects) == [[], [], [], []]
+    assert checked == []
+
+    bad = changed(switch(), "spec.port", 1)
+    for _ in range(2):
+        assert check_all(DEPLOYMENT, switch(), bad) == [[], [], ["spec.port"]]
+        assert checked == [switch(), bad]
+
+    # Another schema, another verdict.
+    strict = changed(SWITCH, "spec.versions.1.schema.openAPIV3Schema.properties.metadata.properties.name.maxLength", 0)
+    assert check_all(*objects[2:], crd=strict) == [["metadata.name"], ["metadata.name"]]
 
 
 def test_the_cache_is_small_and_a_damaged_one_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

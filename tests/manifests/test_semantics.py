@@ -130,7 +130,7 @@ def test_labels_of_a_pod_template(schemas: Schemas):
     ("manifest", "path", "value"),
     [
         (pod({"resources": {"limits": {"cpu": "1 core"}}}), "spec.containers[0].resources.limits.cpu", "1 core"),
-        (pod(initContainers=[{"name": "i", "resources": {"requests": {"memory": "1GiB"}}}]),
+        (pod(initContainers=[{"name": "i", "image": "a", "resources": {"requests": {"memory": "1GiB"}}}]),
          "spec.initContainers[0].resources.requests.memory", "1GiB"),
         (thing("ResourceQuota", spec={"hard": {"requests.nvidia.com/gpu": "x"}}),
          'spec.hard["requests.nvidia.com/gpu"]', "x"),
@@ -142,7 +142,8 @@ def test_labels_of_a_pod_template(schemas: Schemas):
          "spec.minResources.memory", "1K"),
         (thing("LimitRange", spec={"limits": [{"type": "Container", "default": {"cpu": "--1"}}]}),
          "spec.limits[0].default.cpu", "--1"),
-        (thing("PersistentVolumeClaim", spec={"resources": {"requests": {"storage": "10 Gi"}}}),
+        (thing("PersistentVolumeClaim", spec={"accessModes": ["ReadWriteOnce"],
+         "resources": {"requests": {"storage": "10 Gi"}}}),
          "spec.resources.requests.storage", "10 Gi"),
     ],
 )  # fmt: skip
@@ -164,6 +165,7 @@ def test_amounts_below_zero_and_of_no_resource(schemas: Schemas):
 def test_pods_in_custom_resources(schemas: Schemas):
     container = {
         "name": "pytorch",
+        "image": "train",
         "resources": {"limits": {"nvidia.com/gpu": "eight"}},
         "ports": [{"containerPort": 0}],
     }
@@ -194,7 +196,7 @@ def test_pods_in_custom_resources(schemas: Schemas):
         (
             [{"containerPort": 80, "name": "web"}, {"containerPort": 81, "name": "web"}],
             "[1].name",
-            "spec.containers[0].ports[0] has this name too",
+            "containers[0].ports[0] has this name too",
         ),
     ],
 )
@@ -205,10 +207,10 @@ def test_container_ports(schemas: Schemas, ports: list[dict[str, Any]], path: st
 
 
 def test_container_names(schemas: Schemas):
-    manifest = pod({"name": "A"}, {"name": "init"}, initContainers=[{"name": "init"}])
+    manifest = pod({"name": "A"}, {"name": "init"}, initContainers=[{"name": "init", "image": "a"}])
     assert check(schemas, manifest) == [
         ("spec.containers[0].name", f"`A` must be {LABEL}"),
-        ("spec.containers[1].name", "spec.initContainers[0] has this name too"),
+        ("spec.containers[1].name", "initContainers[0] has this name too"),
     ]
 
 
@@ -221,7 +223,7 @@ def test_service_ports(schemas: Schemas):
 
 
 def workload(selector: dict[str, Any], **labels: str) -> dict[str, Any]:
-    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "a"}]}}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "a", "image": "a"}]}}
     return thing("Deployment", api_version="apps/v1", spec={"selector": selector, "template": template})
 
 
