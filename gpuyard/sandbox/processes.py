@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -17,8 +18,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from gpuyard.errors import InputError, Problem
+
 MARKER = "GPUYARD_SANDBOX"
 _PROC = Path("/proc")
+_PORTS = range(20000, 30000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,15 +120,20 @@ def _reap(processes: list[Process]) -> None:
 
 
 def free_ports(count: int) -> list[int]:
-    """Return ports of this machine that nothing listens on now, all different."""
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
-    finally:
-        for each in sockets:
-            each.close()
+    """Return ports of this machine that nothing listens on now, all different.
+
+    They lie below the range from which the system takes a port for every outgoing connection, and below the one that
+    kwokctl counts down from: a port would be gone again before its process listens. They are drawn at random, so that
+    two sandboxes that start at once do not draw the same ones.
+    """
+    found: list[int] = []
+    for port in random.sample(_PORTS, len(_PORTS)):
+        if len(found) == count:
+            return found
+        with socket.socket() as probe, contextlib.suppress(OSError):  # taken: try the next one
+            probe.bind(("127.0.0.1", port))
+            found.append(port)
+    raise InputError(Problem("no free ports", detail=f"{count} are needed between {_PORTS[0]} and {_PORTS[-1]}"))
 
 
 def excerpt(log: Path) -> str:
