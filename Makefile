@@ -10,10 +10,10 @@ CODE := gpuyard components infra policies
 # What every command imports is compiled once here; uv leaves that out, and not every machine lets Python do it later.
 QUICK := click pydantic pydantic_core typing_inspection annotated_types yaml jsonschema_rs rich typing_extensions.py
 
-.PHONY: help setup demo test lint docs bench lock clean
+.PHONY: help setup demo test lint docs bench bench-short lock clean
 
 help:  ## list the targets
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
 setup: $(STAMP)  ## install the pinned Python packages into .venv
 
@@ -49,6 +49,9 @@ docs: setup  ## write the generated pages of docs/reference
 
 bench: setup  ## measure, in one run and as ratios
 	@$(BIN)/python -m benchmarks
+
+bench-short: setup  ## the same once, for CI
+	@$(BIN)/python -m benchmarks --short
 
 lock: setup  ## resolve requirements.lock again
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --all-extras --group dev \

@@ -5,19 +5,37 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 from gpuyard.manifests import Rendered
-from gpuyard.manifests.pods import pod_specs
+from gpuyard.manifests.pods import first_equals, pod_specs
 from gpuyard.manifests.quantity import format_resource
 from gpuyard.manifests.violations import below
 from gpuyard.model.environment import GPU, Environment
 from gpuyard.model.jobs import Job
 from gpuyard.rules import Context, Hit, Rule
 from policies.shared.declared import as_written, declared_jobs, size_field, title
-from policies.shared.gangs import Gang, read_gang
+from policies.shared.gangs import Gang, Role, read_gang
 from policies.shared.pods import Amounts, pod_resources
 from policies.shared.pools import Nodes, Pods, nodes_by_pool
+
+Shape = tuple[tuple[str, ...], tuple[tuple[str, Decimal], ...]]
+"""The pools that accept a pod, and what it asks for."""
+
+Shapes = tuple[tuple[Shape, int], ...]
+"""The pods of a gang: how many there are of each shape."""
+
+
+class Memory(NamedTuple):
+    """What is known from earlier gangs of one run: most jobs look like another one.
+
+    accepting: pools, by the text of what a pod says of its nodes.
+    fitting:   gangs that were found good.
+    """
+
+    accepting: dict[str, tuple[str, ...]]
+    fitting: set[Shapes]
+
 
 SHOWN = 4
 """Pools that one message explains; the nearest come first."""
@@ -49,10 +67,11 @@ class Case:
 def check(context: Context) -> Iterator[Hit]:
     environment = context.environment
     pools, jobs = nodes_by_pool(environment), declared_jobs(environment)
+    memory = Memory({}, set())
     for rendered in context.objects:
         if gang := read_gang(rendered):
-            job = jobs.get((rendered.identity.namespace, rendered.identity.name))
-            yield from _gang(gang, Case(rendered, job, environment, pools))
+            who = rendered.identity
+            yield from _gang(gang, Case(rendered, jobs.get((who.namespace, who.name)), environment, pools), memory)
             continue
         for path, pod in pod_specs(rendered.manifest):
             amounts = pod_resources(rendered, pod)
@@ -61,12 +80,30 @@ def check(context: Context) -> Iterator[Hit]:
                 yield from _one_pod(case, below("", *path), "a pod", amounts, case.accepting(pod), pod)
 
 
-def _gang(gang: Gang, case: Case) -> Iterator[Hit]:
-    shapes: dict[tuple[tuple[str, ...], tuple[tuple[str, Decimal], ...]], list[int]] = {}
+def _gang(gang: Gang, case: Case, memory: Memory) -> Iterator[Hit]:
     members = [(role, count) for role, count in gang.members if count]
-    for index, (role, _) in enumerate(members):
-        shape = case.accepting(role.pod), tuple(pod_resources(gang.rendered, role.pod).items())
-        shapes.setdefault(shape, []).append(index)
+    seen: list[Shape] = []
+    shapes: dict[Shape, list[int]] = {}
+    for index, first in enumerate(first_equals([role.pod for role, _ in members])):
+        seen.append(_shape(gang, members[index][0].pod, case, memory) if first == index else seen[first])
+        shapes.setdefault(seen[index], []).append(index)
+    known = tuple((shape, sum(members[index][1] for index in indexes)) for shape, indexes in shapes.items())
+    if known in memory.fitting:
+        return
+    found = list(_shapes(case, members, shapes))
+    yield from found
+    if not found:
+        memory.fitting.add(known)
+
+
+def _shape(gang: Gang, pod: Mapping[str, Any], case: Case, memory: Memory) -> Shape:
+    text = str((pod.get("nodeSelector"), pod.get("affinity"), pod.get("tolerations")))
+    if text not in memory.accepting:
+        memory.accepting[text] = case.accepting(pod)
+    return memory.accepting[text], tuple(pod_resources(gang.rendered, pod).items())
+
+
+def _shapes(case: Case, members: Sequence[tuple[Role, int]], shapes: Mapping[Shape, Sequence[int]]) -> Iterator[Hit]:
     together: dict[tuple[str, ...], list[tuple[int, Amounts]]] = {}
     for (accepting, items), indexes in shapes.items():
         amounts, (first, _) = dict(items), members[indexes[0]]

@@ -30,6 +30,7 @@ def check(context: Context) -> Iterator[Hit]:
     quotas: dict[str, list[Rendered]] = {}
     for quota in context.by_kind.get("ResourceQuota", ()):
         quotas.setdefault(quota.identity.namespace, []).append(quota)
+    fitting: set[tuple[Any, ...]] = set()
     for rendered in context.objects:
         gang = read_gang(rendered)
         if not gang:
@@ -41,8 +42,15 @@ def check(context: Context) -> Iterator[Hit]:
             yield hit
             continue
         demand = Demand(gang, title(rendered, job))
+        # Most jobs look like another one, and what fits once fits again.
+        alike = (rendered.identity.namespace, gang.policy is None, repr(at(gang.policy, "queue")), demand.key)
+        if alike in fitting:
+            continue
         found = list(_queue(demand, queues, environment)) if gang.policy is not None else []
-        yield from found or _resource_quotas(demand, quotas.get(rendered.identity.namespace, ()))
+        found = found or list(_resource_quotas(demand, quotas.get(rendered.identity.namespace, ())))
+        yield from found
+        if not found:
+            fitting.add(alike)
 
 
 def _declared(rendered: Rendered, job: Job, environment: Environment) -> Hit | None:
@@ -111,6 +119,11 @@ class Demand:
     def limits(self) -> list[tuple[int, Amounts]]:
         """(number of pods, the limit of each), by role."""
         return self._amounts("limits")
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What tells it from other demands, whoever has them."""
+        return tuple((count, tuple(amounts.items())) for count, amounts in self.requests + self.limits)
 
     def _amounts(self, field: Literal["requests", "limits"]) -> list[tuple[int, Amounts]]:
         rendered = self.gang.rendered

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import combinations
 from typing import Any
 
@@ -46,12 +46,15 @@ class Placement:
         """Cores and bytes that the pod's GPUs bring on the smallest node it may run on, less the margin."""
         if not self.gpus:
             return CPU_POD
-        shares = [
-            (node["cpu"] * MARGIN * self.gpus / node[GPU], node["memory"] * MARGIN * self.gpus / node[GPU])
-            for node in (pool.node for pool in self.pools.values())
-        ]
-        cpu, memory = (min(amounts) for amounts in zip(*shares, strict=True))
-        return round_down(cpu, Decimal(1), Decimal("0.1")), round_down(memory, GIB, MIB)
+        return _share(tuple((n["cpu"], n["memory"], n[GPU]) for n in (p.node for p in self.pools.values())), self.gpus)
+
+
+@lru_cache
+def _share(nodes: tuple[tuple[Decimal, Decimal, Decimal], ...], gpus: int) -> tuple[Decimal, Decimal]:
+    """Return the share of `gpus` GPUs; nodes are (cores, bytes, GPUs)."""
+    shares = [(cpu * MARGIN * gpus / has, memory * MARGIN * gpus / has) for cpu, memory, has in nodes]
+    cpu, memory = (min(amounts) for amounts in zip(*shares, strict=True))
+    return round_down(cpu, Decimal(1), Decimal("0.1")), round_down(memory, GIB, MIB)
 
 
 def round_down(value: Decimal, unit: Decimal, small: Decimal) -> Decimal:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+from functools import lru_cache
+
 from components.jobs.placement import GIB, MIB, Placement, round_down
 from gpuyard.manifests import Manifest
 from gpuyard.manifests.quantity import format_bytes, format_count, format_resource, parse_quantity
@@ -21,8 +24,8 @@ def resources(job: Job, placement: Placement) -> Manifest:
     if placement.gpus:
         fixed[GPU] = str(placement.gpus)
     if placement.fabric:
-        machine = next(iter(placement.pools.values())).machine
-        offer = placement.fabric.node_resources(machine)
+        # Pools of one placement have the same interfaces.
+        offer = next(iter(placement.pools.values())).fabric_resources
         fixed |= {name: format_resource(name, amount) for name, amount in offer.items()}
     return {"requests": {"cpu": job.cpu or format_count(cpu), **fixed}, "limits": fixed}
 
@@ -33,4 +36,9 @@ def shared_memory(job: Job, placement: Placement) -> str:
     The 64 MiB that a container has otherwise end in a bus error of NCCL or of a data loader.
     """
     memory = parse_quantity(job.memory) if job.memory else placement.share[1]
-    return format_bytes(round_down(min(8 * GIB * max(placement.gpus, 1), memory / 4), MIB, MIB))
+    return _shared_memory(memory, placement.gpus)
+
+
+@lru_cache
+def _shared_memory(memory: Decimal, gpus: int) -> str:
+    return format_bytes(round_down(min(8 * GIB * max(gpus, 1), memory / 4), MIB, MIB))

@@ -112,9 +112,10 @@ def _edges(objects: Mapping[Identity, Rendered]) -> list[Edge]:
     for who, rendered in objects.items():
         found: list[Edge] = []
         for reference in references(rendered.manifest):
-            found += [Edge(who, other, reference.reason) for other in named.get(reference.target, ()) if other != who]
+            target = reference.target
+            found += [Edge(who, other, reference.reason) for other in named.get(target, ()) if other != who]
             if reference.path[-1] == "serviceAccountName":
-                found += [Edge(who, binding, "has the rights of") for binding in bindings.get(reference.target, ())]
+                found += [Edge(who, binding, "has the rights of") for binding in bindings.get(target, ())]
         if (definition := crds.get((who.group, who.kind))) is not None:
             found.append(Edge(who, definition, "is of the kind"))
         edges += set(found)

@@ -25,6 +25,9 @@ _QUANTITY = re.compile(
 )
 
 
+_BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
+
+
 @lru_cache(maxsize=4096)
 def _parse(text: str) -> Decimal:
     match = _QUANTITY.fullmatch(text)
@@ -39,6 +42,7 @@ def parse_quantity(value: str | int | float) -> Decimal:
     return _parse(value) if isinstance(value, str) else _parse(format(Decimal(str(value)), "f"))
 
 
+@lru_cache(maxsize=4096)
 def format_count(value: Decimal) -> str:
     """Return a quantity of pieces or cores in canonical form: whole numbers as they are, parts in milli-units."""
     if value == value.to_integral_value():
@@ -47,14 +51,15 @@ def format_count(value: Decimal) -> str:
     return f"{int(milli)}m"
 
 
+@lru_cache(maxsize=4096)
 def format_bytes(value: Decimal) -> str:
     """Return a quantity of bytes with the largest binary unit that divides it; parts of a byte are rounded up."""
     whole = int(value.to_integral_value(rounding="ROUND_UP"))
-    for power, suffix in reversed(list(enumerate("KMGTPE", start=1))):
-        unit = 2 ** (10 * power)
-        if whole and whole % unit == 0:
-            return f"{whole // unit}{suffix}i"
-    return str(whole)
+    if not whole:
+        return "0"
+    # The lowest bit that is set tells the largest power of two that divides a number.
+    power = min(((whole & -whole).bit_length() - 1) // 10, len(_BINARY) - 1)
+    return f"{whole >> (10 * power)}{_BINARY[power]}"
 
 
 def is_bytes(resource: str) -> bool:

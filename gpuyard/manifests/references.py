@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from gpuyard.manifests.data import at
-from gpuyard.manifests.pods import pod_specs
+from gpuyard.manifests.pods import first_equals, pod_specs
 from gpuyard.manifests.rendered import Identity, identity
 
 Step = str | int
@@ -51,6 +51,7 @@ _VOLUME_CLAIMS: dict[str, tuple[Step, ...]] = {
     "PersistentVolumeClaim": ("spec",),
     "Prometheus": ("spec", "storage", "volumeClaimTemplate", "spec"),
 }
+_GANG = ("spec", "runPolicy", "schedulingPolicy")
 _WEBHOOKS = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
 
 
@@ -65,18 +66,22 @@ def references(manifest: Mapping[str, Any]) -> Iterator[Reference]:
     who = identity(manifest)
     if who.namespace:
         yield Reference(("metadata", "namespace"), "Namespace", "", who.namespace, "lives in the namespace")
-    for path, pod in pod_specs(manifest):
-        yield from _of_pod(path, pod, who.namespace)
+    pods = list(pod_specs(manifest))
+    of_pods: list[list[Reference]] = []
+    for (path, pod), first in zip(pods, first_equals([pod for _, pod in pods]), strict=True):
+        of_pods.append(of_pods[first] if first < len(of_pods) else list(_of_pod((), pod, who.namespace)))
+        for one in of_pods[-1]:
+            yield Reference(path + one.path, *one[1:])
     for path in _claims(manifest):
         if name := at(manifest, *path, "storageClassName"):
             yield Reference((*path, "storageClassName"), "StorageClass", "", name, "is of the class")
     if who.kind == "Queue" and (name := at(manifest, "spec", "parent")):
         yield Reference(("spec", "parent"), "Queue", "", name, "is below")
-    policy = ("spec", "runPolicy", "schedulingPolicy")
-    if name := at(manifest, *policy, "queue"):
-        yield Reference((*policy, "queue"), "Queue", "", name, "waits in the queue")
-    if name := at(manifest, *policy, "priorityClass"):
-        yield Reference((*policy, "priorityClass"), "PriorityClass", "", name, "has the priority")
+    gang = at(manifest, *_GANG)
+    if name := at(gang, "queue"):
+        yield Reference((*_GANG, "queue"), "Queue", "", name, "waits in the queue")
+    if name := at(gang, "priorityClass"):
+        yield Reference((*_GANG, "priorityClass"), "PriorityClass", "", name, "has the priority")
     if who.kind in ("RoleBinding", "ClusterRoleBinding"):
         role = manifest["roleRef"]
         namespace = who.namespace if role["kind"] == "Role" else ""

@@ -128,9 +128,12 @@ class Pool(Settings):
         offer = {"cpu": self.machine.allocatable_cpu, "memory": self.machine.allocatable_memory}
         if self.machine.gpus:
             offer[GPU] = Decimal(self.machine.gpus)
-        if self.fabric:
-            offer |= self.fabric.node_resources(self.machine)
-        return offer
+        return offer | self.fabric_resources
+
+    @cached_property
+    def fabric_resources(self) -> dict[str, Decimal]:
+        """What one node offers because of its fabric: interfaces and huge pages."""
+        return self.fabric.node_resources(self.machine) if self.fabric else {}
 
     @property
     def gpus(self) -> int:

@@ -74,8 +74,10 @@ class Document:
             self._place_items(child, here, lines, file)
 
     def _forget(self, path: Path) -> None:
-        for known in [known for known in self.written if known[: len(path)] == path]:
-            del self.written[known]
+        # A path below one that was never written was never written either.
+        if path in self.written:
+            for known in [known for known in self.written if known[: len(path)] == path]:
+                del self.written[known]
 
 
 def shown(path: FilePath, stacks: FilePath) -> str:

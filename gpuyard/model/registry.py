@@ -180,12 +180,12 @@ def build(registry: Registry, environment: Environment, sources: Sources, *, all
                 objects.extend(rendered.of(component) for rendered in make())
             except InputError as error:
                 problems.extend(error.problems)
+        if problems:
+            raise InputError(problems)
+        return Build(Graph(objects).order(), skipped)
     finally:
         if was_enabled:
             gc.enable()
-    if problems:
-        raise InputError(problems)
-    return Build(Graph(objects).order(), skipped)
 
 
 def missing_sources(names: Iterable[str]) -> InputError:

@@ -84,18 +84,20 @@ def read_gang(rendered: Rendered) -> Gang | None:
     field = REPLICAS.get(manifest["kind"])
     if not field or manifest["apiVersion"] != API_VERSION:
         return None
-    specs = at(manifest, "spec", field)
+    spec = manifest.get("spec")
+    specs = at(spec, field)
     roles: list[Role] = []
-    for name in specs if is_map(specs) else ():
+    for name, role in specs.items() if is_map(specs) else ():
         unset = 0 if (manifest["kind"], name) == ("MPIJob", "Worker") else 1
-        count = whole_number(at(specs, name, "replicas") if at(specs, name, "replicas") is not None else unset)
-        pod = at(specs, name, "template", "spec")
+        replicas = at(role, "replicas")
+        count = unset if replicas is None else whole_number(replicas)
+        pod = at(role, "template", "spec")
         if count is None or not is_map(pod):
             return None
         roles.append(Role(name, count, pod, ("spec", field, name, "template", "spec")))
     if not roles:
         return None
-    policy = at(manifest, *POLICY)
+    policy = at(spec, *POLICY[1:])
     return Gang(rendered, tuple(roles), policy if is_map(policy) else None, _minimum(manifest, roles))
 
 

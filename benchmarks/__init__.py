@@ -1,0 +1,1 @@
+"""How fast gpuyard is, in CPU time of cold processes and as ratios to the tools that it replaces."""
