@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from gpuyard.errors import InputError, Problem
 from gpuyard.manifests import Manifest, Rendered
 from gpuyard.manifests.data import is_list, is_map
+from gpuyard.manifests.ownership import INVENTORY_NAME, INVENTORY_NAMESPACE
 
 
 class Cluster(Protocol):
@@ -20,6 +21,10 @@ class Cluster(Protocol):
 
     def crds(self) -> list[Manifest]:
         """Return the CustomResourceDefinitions."""
+        ...
+
+    def engine(self) -> str:
+        """Return the engine that an inventory in the cluster names; "" without one: Pulumi keeps its own state."""
         ...
 
 
@@ -36,6 +41,15 @@ class LiveCluster:
                 extensions.list_custom_resource_definition(_preload_content=False, _request_timeout=30).data
             )["items"]
         )
+
+    def engine(self) -> str:
+        chosen = f"metadata.name={INVENTORY_NAME}"
+        found = self._ask(
+            lambda core, _: (
+                core.list_namespaced_config_map(INVENTORY_NAMESPACE, field_selector=chosen, _request_timeout=30).items
+            )
+        )
+        return found[0].data["engine"] if found else ""
 
     def _ask(self, question: Callable[[Any, Any], Any]) -> Any:
         # Imported here: the package takes as long to load as a whole platform to render.
@@ -54,6 +68,19 @@ class LiveCluster:
                     fix="point KUBECONFIG and its current context at the cluster; kubectl get namespaces must work",
                 )
             ) from error
+
+
+def check_engine(cluster: Cluster) -> None:
+    """Refuse a cluster that another engine deploys to: each would take the other's objects for changes by hand."""
+    if engine := cluster.engine():
+        raise InputError(
+            Problem(
+                "this cluster belongs to another engine",
+                field=f"ConfigMap {INVENTORY_NAMESPACE}/{INVENTORY_NAME}: engine",
+                detail=f"found {engine}; this command is for pulumi",
+                fix=f"gpuyard deploy --engine {engine}, or an empty cluster",
+            )
+        )
 
 
 def check_crds(rendered: Iterable[Rendered], cluster: Cluster, stack: str) -> None:

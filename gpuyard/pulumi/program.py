@@ -10,7 +10,7 @@ import pulumi
 
 from gpuyard.manifests import LAYERS, Layer, Rendered
 from gpuyard.manifests.graph import Graph
-from gpuyard.pulumi.cluster import Cluster, check_crds
+from gpuyard.pulumi.cluster import Cluster, check_crds, check_engine
 from gpuyard.pulumi.component import Component
 from gpuyard.pulumi.identity import check_cluster, record_cluster, recorded
 from gpuyard.pulumi.register import provider_version, register
@@ -36,6 +36,7 @@ def deploy(
     uid = cluster.uid()
     known = recorded(stacks)
     check_cluster(uid, [stack_name(environment, one) for one in LAYERS], known)
+    check_engine(cluster)
     if layer != "crds":
         crds = [rendered for rendered in graph.objects.values() if rendered.layer == "crds"]
         check_crds(crds, cluster, stack_name(environment, "crds"))

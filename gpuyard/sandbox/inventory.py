@@ -9,10 +9,10 @@ from typing import Any
 
 from gpuyard.errors import InputError, Problem
 from gpuyard.manifests import Identity, Layer, Rendered
+from gpuyard.manifests.ownership import INVENTORY_NAME as NAME
+from gpuyard.manifests.ownership import INVENTORY_NAMESPACE as NAMESPACE
 from gpuyard.sandbox.api import Api
 
-NAMESPACE = "gpuyard-system"
-NAME = "gpuyard-inventory"
 ENGINE = "apply"
 
 

@@ -24,14 +24,17 @@ OTHER = "7d7f3c1e-88d2-4d39-8d63-0d5b8f2f7a40"
 class FakeCluster:
     """A cluster with a UID and some CRDs."""
 
-    def __init__(self, *crds: Manifest, uid: str = UID) -> None:
-        self._uid, self._crds = uid, list(crds)
+    def __init__(self, *crds: Manifest, uid: str = UID, engine: str = "") -> None:
+        self._uid, self._crds, self._engine = uid, list(crds), engine
 
     def uid(self) -> str:
         return self._uid
 
     def crds(self) -> list[Manifest]:
         return self._crds
+
+    def engine(self) -> str:
+        return self._engine
 
 
 @pytest.fixture
@@ -100,6 +103,18 @@ def test_a_stack_that_could_be_two_is_an_error() -> None:
         "error  two stacks with one name\n"
         "  a-jobs: layer jobs of environment a and layer platform of environment a-jobs\n"
         "  fix: rename an environment"
+    )
+
+
+def test_a_cluster_of_another_engine_is_refused(stacks: Path) -> None:
+    with pytest.raises(InputError) as error:
+        deployed("prod-crds", stacks, FakeCluster(engine="apply"))
+
+    assert str(error.value) == (
+        "error  this cluster belongs to another engine\n"
+        "  ConfigMap gpuyard-system/gpuyard-inventory: engine\n"
+        "  found apply; this command is for pulumi\n"
+        "  fix: gpuyard deploy --engine apply, or an empty cluster"
     )
 
 
