@@ -7,13 +7,14 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from gpuyard import sandbox
-from gpuyard.sandbox.processes import marked
+from gpuyard.sandbox.processes import Process, marked
 from gpuyard.sandbox.state import Home
 from tests.sandbox.conftest import Live
 
@@ -108,11 +109,20 @@ def test_down_after_up_was_killed_while_the_control_plane_started(broken: Live) 
     assert not home.exists
 
 
+def kill(process: Process) -> None:
+    """Kill a process and wait until the system has ended it."""
+    os.kill(process.pid, signal.SIGKILL)
+    end = time.monotonic() + 30
+    while process.alive:
+        assert time.monotonic() < end, f"process {process.pid} outlives SIGKILL"
+        time.sleep(0.05)
+
+
 def test_a_killed_controller_is_started_again(broken: Live) -> None:
     broken.up()
     state = Home(broken.name).read()
     assert state
-    os.kill(state.services["training-operator"].process.pid, signal.SIGKILL)
+    kill(state.services["training-operator"].process)
     found = sandbox.status(broken.name)
     assert found.state == "broken"
     assert [name for name, alive in found.processes.items() if not alive] == ["training-operator"]
@@ -125,7 +135,7 @@ def test_a_killed_control_plane_is_started_anew(broken: Live) -> None:
     broken.up()
     state = Home(broken.name).read()
     assert state
-    os.kill(state.services["etcd"].process.pid, signal.SIGKILL)
+    kill(state.services["etcd"].process)
     assert sandbox.status(broken.name).state == "broken"
     broken.up()
     assert broken.said[0] == f"sandbox {broken.name} has no healthy control plane of this make; starting anew"
