@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from benchmarks.workload import environment
-from gpuyard.manifests.emit import to_yaml
+from gpuyard.manifests.emit import each_yaml, to_yaml
 from gpuyard.rules import Rules
 from infra import assemble
 
@@ -47,12 +47,14 @@ def main(stacks: Path, jobs: int, what: str, *rest: str) -> None:
             found = timed("schema" if rule.id == "schema" else "rules", lambda alone=alone: alone.judge(context))
             if found.findings:
                 raise SystemExit(f"the measured environment is not clean: {found.findings[0]}")
-        timed("yaml", lambda: to_yaml(manifests))
+        # As `gpuyard render` writes it.
+        timed("yaml", lambda: sum(map(len, each_yaml(manifests))))
         result["changes"] = timed("diff", lambda: _changes(Path(rest[0]), built.objects))
     elif what == "base":
-        from gpuyard.diff.state import describe, to_json
+        from gpuyard.diff.state import describe, to_lines
 
-        Path(rest[0]).write_text(to_json(describe(loaded, built)))
+        with Path(rest[0]).open("w") as file:
+            file.writelines(f"{line}\n" for line in to_lines(describe(loaded, built)))
     elif what == "pyyaml":
         timed("pyyaml", lambda: _pyyaml(manifests))
     elif what == "pulumi":
@@ -66,10 +68,11 @@ def main(stacks: Path, jobs: int, what: str, *rest: str) -> None:
 
 def _changes(base: Path, objects: list[Any]) -> int:
     """Read the base, as `gpuyard diff` gets it from the base's own code, and compare."""
-    from gpuyard.diff.state import from_json
+    from gpuyard.diff.state import from_lines
     from gpuyard.manifests.diff import compare
 
-    return len(compare(from_json(json.loads(base.read_text())).objects, objects))
+    with base.open() as file:
+        return len(compare(from_lines(file, objects).objects, objects))
 
 
 def _pyyaml(manifests: list[dict[str, Any]]) -> None:

@@ -8,7 +8,7 @@ from gpuyard.manifests import Rendered
 from gpuyard.manifests.data import at
 from gpuyard.manifests.violations import below
 from gpuyard.rules import Context, Hit, Rule
-from policies.shared.gangs import Gang, policy_path, read_gang, whole_number
+from policies.shared.gangs import Gang, gangs, policy_path, whole_number
 
 # The schedulerName of pods under each value of `scheduling.gang`.
 SCHEDULERS = {"volcano": "volcano", "none": "default-scheduler"}
@@ -18,7 +18,7 @@ FOREIGN_LABELS = {"kueue.x-k8s.io/queue-name": "Kueue", "kai.scheduler/queue": "
 
 
 def check(rendered: Rendered, context: Context) -> Iterator[Hit]:
-    gang = read_gang(rendered)
+    gang = gangs(context).get(id(rendered))
     if not gang:
         return
     mode = context.environment.scheduling.gang

@@ -11,7 +11,7 @@ from gpuyard.manifests import Identity, Rendered
 from gpuyard.manifests.data import at
 from gpuyard.manifests.violations import below
 from gpuyard.rules import Context, Hit, Rule, Unjudged
-from policies.shared.gangs import policy_path, read_gang
+from policies.shared.gangs import gangs, policy_path
 
 # Names as the upstream manifests of both systems give them, and the entries of the lock that bring them.
 OPERATOR, OPERATOR_SOURCE = "training-operator", "training-operator"
@@ -24,10 +24,10 @@ CONTAINERS = ("spec", "template", "spec", "containers")
 
 
 def check(context: Context) -> Iterator[Hit | Unjudged]:
-    gangs = [gang for gang in map(read_gang, context.objects) if gang and gang.policy is not None]
-    if not gangs:
+    found = [gang for gang in gangs(context).values() if gang.policy is not None]
+    if not found:
         return
-    first, jobs = gangs[0].rendered, f"{len(gangs)} job{'s' if len(gangs) > 1 else ''} with schedulingPolicy"
+    first, jobs = found[0].rendered, f"{len(found)} job{'s' if len(found) > 1 else ''} with schedulingPolicy"
     if OPERATOR_SOURCE in context.skipped:
         yield Unjudged(jobs, f"the training operator is in the source {OPERATOR_SOURCE}, which was left out")
     else:

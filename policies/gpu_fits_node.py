@@ -5,37 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import Any
 
 from gpuyard.manifests import Rendered
-from gpuyard.manifests.pods import first_equals, pod_specs
 from gpuyard.manifests.quantity import format_resource
 from gpuyard.manifests.violations import below
 from gpuyard.model.environment import GPU, Environment
 from gpuyard.model.jobs import Job
 from gpuyard.rules import Context, Hit, Rule
 from policies.shared.declared import as_written, declared_jobs, size_field, title
-from policies.shared.gangs import Gang, Role, read_gang
+from policies.shared.gangs import Gang, Role, gangs
 from policies.shared.pods import Amounts, pod_resources
 from policies.shared.pools import Nodes, Pods, nodes_by_pool
 
 Shape = tuple[tuple[str, ...], tuple[tuple[str, Decimal], ...]]
 """The pools that accept a pod, and what it asks for."""
-
-Shapes = tuple[tuple[Shape, int], ...]
-"""The pods of a gang: how many there are of each shape."""
-
-
-class Memory(NamedTuple):
-    """What is known from earlier gangs of one run: most jobs look like another one.
-
-    accepting: pools, by the text of what a pod says of its nodes.
-    fitting:   gangs that were found good.
-    """
-
-    accepting: dict[str, tuple[str, ...]]
-    fitting: set[Shapes]
-
 
 SHOWN = 4
 """Pools that one message explains; the nearest come first."""
@@ -67,40 +51,30 @@ class Case:
 def check(context: Context) -> Iterator[Hit]:
     environment = context.environment
     pools, jobs = nodes_by_pool(environment), declared_jobs(environment)
-    memory = Memory({}, set())
+    fitting: set[tuple[int, ...]] = set()
     for rendered in context.objects:
-        if gang := read_gang(rendered):
-            who = rendered.identity
-            yield from _gang(gang, Case(rendered, jobs.get((who.namespace, who.name)), environment, pools), memory)
+        gang = gangs(context).get(id(rendered))
+        if gang:
+            if gang.ask not in fitting:
+                who = rendered.identity
+                found = list(_gang(gang, Case(rendered, jobs.get((who.namespace, who.name)), environment, pools)))
+                yield from found
+                fitting.update(() if found else [gang.ask])
             continue
-        for path, pod in pod_specs(rendered.manifest):
+        for path, pod in rendered.pods:
             amounts = pod_resources(rendered, pod)
             if amounts.get(GPU):
                 case = Case(rendered, None, environment, pools)
                 yield from _one_pod(case, below("", *path), "a pod", amounts, case.accepting(pod), pod)
 
 
-def _gang(gang: Gang, case: Case, memory: Memory) -> Iterator[Hit]:
+def _gang(gang: Gang, case: Case) -> Iterator[Hit]:
     members = [(role, count) for role, count in gang.members if count]
-    seen: list[Shape] = []
     shapes: dict[Shape, list[int]] = {}
-    for index, first in enumerate(first_equals([role.pod for role, _ in members])):
-        seen.append(_shape(gang, members[index][0].pod, case, memory) if first == index else seen[first])
-        shapes.setdefault(seen[index], []).append(index)
-    known = tuple((shape, sum(members[index][1] for index in indexes)) for shape, indexes in shapes.items())
-    if known in memory.fitting:
-        return
-    found = list(_shapes(case, members, shapes))
-    yield from found
-    if not found:
-        memory.fitting.add(known)
-
-
-def _shape(gang: Gang, pod: Mapping[str, Any], case: Case, memory: Memory) -> Shape:
-    text = str((pod.get("nodeSelector"), pod.get("affinity"), pod.get("tolerations")))
-    if text not in memory.accepting:
-        memory.accepting[text] = case.accepting(pod)
-    return memory.accepting[text], tuple(pod_resources(gang.rendered, pod).items())
+    for index, (role, _) in enumerate(members):
+        amounts = pod_resources(gang.rendered, role.pod)
+        shapes.setdefault((case.accepting(role.pod), tuple(amounts.items())), []).append(index)
+    yield from _shapes(case, members, shapes)
 
 
 def _shapes(case: Case, members: Sequence[tuple[Role, int]], shapes: Mapping[Shape, Sequence[int]]) -> Iterator[Hit]:

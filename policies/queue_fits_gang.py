@@ -17,7 +17,7 @@ from gpuyard.model.environment import Environment
 from gpuyard.model.jobs import Job
 from gpuyard.rules import Context, Hit, Rule
 from policies.shared.declared import as_written, declared_jobs, size_field, title
-from policies.shared.gangs import REPLICAS, Gang, policy_path, read_gang
+from policies.shared.gangs import REPLICAS, Gang, gangs, policy_path
 from policies.shared.pods import Amounts, pod_resources
 
 BUILT_IN_QUEUES = ("default", "root")
@@ -31,21 +31,18 @@ def check(context: Context) -> Iterator[Hit]:
     for quota in context.by_kind.get("ResourceQuota", ()):
         quotas.setdefault(quota.identity.namespace, []).append(quota)
     fitting: set[tuple[Any, ...]] = set()
-    for rendered in context.objects:
-        gang = read_gang(rendered)
-        if not gang:
-            continue
+    for gang in gangs(context).values():
+        rendered = gang.rendered
         job = jobs.get((rendered.identity.namespace, rendered.identity.name))
         hit = _declared(rendered, job, environment) if job else None
         if hit:
             # Said once, in the words of the job's author; the objects follow from the same numbers.
             yield hit
             continue
-        demand = Demand(gang, title(rendered, job))
-        # Most jobs look like another one, and what fits once fits again.
-        alike = (rendered.identity.namespace, gang.policy is None, repr(at(gang.policy, "queue")), demand.key)
+        alike = (rendered.identity.namespace, gang.policy is None, repr(at(gang.policy, "queue")), gang.ask)
         if alike in fitting:
             continue
+        demand = Demand(gang, title(rendered, job))
         found = list(_queue(demand, queues, environment)) if gang.policy is not None else []
         found = found or list(_resource_quotas(demand, quotas.get(rendered.identity.namespace, ())))
         yield from found
@@ -119,11 +116,6 @@ class Demand:
     def limits(self) -> list[tuple[int, Amounts]]:
         """(number of pods, the limit of each), by role."""
         return self._amounts("limits")
-
-    @property
-    def key(self) -> tuple[Any, ...]:
-        """What tells it from other demands, whoever has them."""
-        return tuple((count, tuple(amounts.items())) for count, amounts in self.requests + self.limits)
 
     def _amounts(self, field: Literal["requests", "limits"]) -> list[tuple[int, Amounts]]:
         rendered = self.gang.rendered

@@ -8,7 +8,7 @@ from typing import Any
 
 from gpuyard.manifests import Rendered
 from gpuyard.manifests.credentials import credential
-from gpuyard.manifests.pods import pod_specs
+from gpuyard.manifests.pods import Path
 from gpuyard.manifests.violations import below
 from gpuyard.model.environment import Environment
 from gpuyard.rules import Context, Hit, Rule
@@ -33,33 +33,45 @@ def check(rendered: Rendered, context: Context) -> Iterator[Hit]:
         for key, value in data.items():
             if found := credential(key, value):
                 yield Hit(rendered, below("", "data", key), f"a credential in the open\n{found}", fix=_OUTSIDE)
-    clean: list[Mapping[str, Any]] = []
-    for path, pod in pod_specs(manifest):
-        # Roles of one job mostly have equal pods.
-        if pod not in clean:
-            found = list(_pod(rendered, pod, path, context.environment))
+    clean = context.once(_clean)
+    for path, pod in rendered.pods:
+        if id(pod) not in clean:
+            found = list(_pod(rendered, pod, path, context.environment, clean))
             yield from found
-            clean += [] if found else [pod]
+            clean.update(() if found else [id(pod)])
+
+
+def _clean(context: Context) -> set[int]:
+    """Return the `id` of pods and variables that were looked at and found good; many objects share them."""
+    return set()
 
 
 def _pod(
-    rendered: Rendered, pod: Mapping[str, Any], path: tuple[str | int, ...], environment: Environment
+    rendered: Rendered, pod: Mapping[str, Any], path: Path, environment: Environment, clean: set[int]
 ) -> Iterator[Hit]:
     for group in ("initContainers", "containers"):
         for index, container in enumerate(pod.get(group) or ()):
-            yield from _container(rendered, container, (*path, group, index), environment)
+            yield from _variables(rendered, container, (*path, group, index), environment, clean)
+            yield from _words(rendered, container, (*path, group, index))
 
 
-def _container(
-    rendered: Rendered, container: Mapping[str, Any], path: tuple[str | int, ...], environment: Environment
+def _variables(
+    rendered: Rendered, container: Mapping[str, Any], path: Path, environment: Environment, clean: set[int]
 ) -> Iterator[Hit]:
     for index, variable in enumerate(container.get("env") or ()):
+        if id(variable) in clean:
+            continue
         name = variable.get("name") or ""
         if found := _credential(name, variable.get("value")):
             message = f"a credential in the open\n{found}"
             job = declared_jobs(environment).get((rendered.identity.namespace, rendered.identity.name))
             origin = environment.origin("jobs", job.name, "env", name) if job else None
             yield Hit(rendered, below("", *path, "env", index, "value"), message, origin)
+        else:
+            clean.add(id(variable))
+
+
+def _words(rendered: Rendered, container: Mapping[str, Any], path: Path) -> Iterator[Hit]:
     for field in ("command", "args"):
         for index, word in enumerate(container.get(field) or ()):
             if found := _credential("", word):

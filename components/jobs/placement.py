@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import combinations
 from typing import Any
 
@@ -46,15 +46,50 @@ class Placement:
         """Cores and bytes that the pod's GPUs bring on the smallest node it may run on, less the margin."""
         if not self.gpus:
             return CPU_POD
-        return _share(tuple((n["cpu"], n["memory"], n[GPU]) for n in (p.node for p in self.pools.values())), self.gpus)
+        nodes = [pool.node for pool in self.pools.values()]
+        cpu = min(node["cpu"] * MARGIN * self.gpus / node[GPU] for node in nodes)
+        memory = min(node["memory"] * MARGIN * self.gpus / node[GPU] for node in nodes)
+        return round_down(cpu, Decimal(1), Decimal("0.1")), round_down(memory, GIB, MIB)
 
+    @cached_property
+    def tolerations(self) -> list[Manifest]:
+        """What a pod tolerates: the taint that keeps others off GPU nodes, and those of its pools."""
+        found: list[Manifest] = []
+        if self.gpus:
+            found.append({"key": GPU, "operator": "Exists", "effect": "NoSchedule"})
+        for pool in self.pools.values():
+            for taint in pool.taints:
+                value = {"operator": "Equal", "value": taint.value} if taint.value else {"operator": "Exists"}
+                toleration = {"key": taint.key, **value, "effect": taint.effect}
+                if toleration not in found:
+                    found.append(toleration)
+        return found
 
-@lru_cache
-def _share(nodes: tuple[tuple[Decimal, Decimal, Decimal], ...], gpus: int) -> tuple[Decimal, Decimal]:
-    """Return the share of `gpus` GPUs; nodes are (cores, bytes, GPUs)."""
-    shares = [(cpu * MARGIN * gpus / has, memory * MARGIN * gpus / has) for cpu, memory, has in nodes]
-    cpu, memory = (min(amounts) for amounts in zip(*shares, strict=True))
-    return round_down(cpu, Decimal(1), Decimal("0.1")), round_down(memory, GIB, MIB)
+    @cached_property
+    def affinity(self) -> Manifest:
+        """The pod's affinity to its pools, the first before the second."""
+        terms: list[Manifest] = [
+            {
+                "matchExpressions": [
+                    {"key": key, "operator": "In", "values": [value]} for key, value in pool.selector.items()
+                ]
+            }
+            for pool in self.pools.values()
+        ]
+        node: dict[str, Any] = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+        if len(terms) > 1 and self.gpus:
+            node["preferredDuringSchedulingIgnoredDuringExecution"] = [
+                {"weight": max(100 - 10 * place, 1), "preference": term} for place, term in enumerate(terms)
+            ]
+        return {"nodeAffinity": node}
+
+    @cached_property
+    def container_security(self) -> Manifest:
+        """The security context of a container: nothing but what the fabric needs."""
+        capabilities: dict[str, list[str]] = {"drop": ["ALL"]}
+        if self.fabric and self.fabric.capabilities:
+            capabilities["add"] = list(self.fabric.capabilities)
+        return {"allowPrivilegeEscalation": False, "capabilities": capabilities}
 
 
 def round_down(value: Decimal, unit: Decimal, small: Decimal) -> Decimal:
@@ -71,11 +106,13 @@ def place(environment: Environment, job: Job) -> dict[str, Placement]:
     """
     _check_names(environment, job)
     places: dict[str, Placement] = {}
-    with_gpus = [role for role in job.pods if job.gpus and role not in job.cpu_roles]
+    roles = job.pods
+    with_gpus = tuple(role for role in roles if job.gpus and role not in job.cpu_roles)
     if with_gpus:
-        placement = _on_gpu_pools(environment, job, with_gpus)
+        key = (job.team, job.queue, job.priority, tuple(job.pools), job.gpus, job.gpu_pods == 1, with_gpus)
+        placement = environment.share(("place", *key), lambda: _on_gpu_pools(environment, job, with_gpus))
         places |= dict.fromkeys(with_gpus, placement)
-    without = [role for role in job.pods if role not in places]
+    without = [role for role in roles if role not in places]
     if without:
         named = [name for name in job.pools if not environment.pools[name].machine.gpus]
         names = named or environment.cpu_pools()
@@ -88,8 +125,11 @@ def place(environment: Environment, job: Job) -> dict[str, Placement]:
                 f"{' and '.join(without)} pods hold no GPU and stay off GPU nodes; {environment.name} has no other",
                 "add a pool of a machine without GPUs",
             )
-        places |= dict.fromkeys(without, Placement({name: environment.pools[name] for name in names}, 0))
-    return {role: places[role] for role in job.pods}
+        placement = environment.share(
+            ("place", *names), lambda: Placement({name: environment.pools[name] for name in names}, 0)
+        )
+        places |= dict.fromkeys(without, placement)
+    return {role: places[role] for role in roles}
 
 
 def _check_names(environment: Environment, job: Job) -> None:
@@ -105,7 +145,7 @@ def _check_names(environment: Environment, job: Job) -> None:
         raise refusal(environment, job, ("pools", index), "pool of the wrong kind", detail, f"take {name} out")
 
 
-def _on_gpu_pools(environment: Environment, job: Job, roles: list[str]) -> Placement:
+def _on_gpu_pools(environment: Environment, job: Job, roles: Sequence[str]) -> Placement:
     pools = {
         name: environment.pools[name] for name in environment.job_pools(job) if environment.pools[name].machine.gpus
     }
@@ -190,20 +230,6 @@ def _key_of_kind(environment: Environment, job: Job, pools: Mapping[str, Pool]) 
     )
 
 
-def tolerations(placement: Placement) -> list[Manifest]:
-    """Return what a pod tolerates: the taint that keeps others off GPU nodes, and those of its pools."""
-    found: list[Manifest] = []
-    if placement.gpus:
-        found.append({"key": GPU, "operator": "Exists", "effect": "NoSchedule"})
-    for pool in placement.pools.values():
-        for taint in pool.taints:
-            value = {"operator": "Equal", "value": taint.value} if taint.value else {"operator": "Exists"}
-            toleration = {"key": taint.key, **value, "effect": taint.effect}
-            if toleration not in found:
-                found.append(toleration)
-    return found
-
-
 def affinity(job: Job, placement: Placement) -> Manifest:
     """Return the affinity of a pod: its pools and no other node, the first pool before the second.
 
@@ -211,32 +237,14 @@ def affinity(job: Job, placement: Placement) -> Manifest:
     other. The first pod of a gang finds no other one and goes where it fits best; the rest follow it
     (k8s.io/kubernetes/pkg/scheduler/framework/plugins/interpodaffinity, which Volcano runs too).
     """
-    terms: list[Manifest] = [
-        {
-            "matchExpressions": [
-                {"key": key, "operator": "In", "values": [value]} for key, value in pool.selector.items()
-            ]
-        }
-        for pool in placement.pools.values()
-    ]
-    node: dict[str, Any] = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
-    if len(terms) > 1 and placement.gpus:
-        node["preferredDuringSchedulingIgnoredDuringExecution"] = [
-            {"weight": max(100 - 10 * place, 1), "preference": {"matchExpressions": list(term["matchExpressions"])}}
-            for place, term in enumerate(terms)
-        ]
-    found: Manifest = {"nodeAffinity": node}
-    if placement.key:
-        selector: Manifest = {
-            "matchLabels": {"training.kubeflow.org/job-name": job.object_name},
-            # Without the roles on CPU nodes, which stand on another kind of node.
-            "matchExpressions": [
-                {"key": "training.kubeflow.org/replica-type", "operator": "In", "values": sorted(placement.gang)}
-            ],
-        }
-        found["podAffinity"] = {
-            "requiredDuringSchedulingIgnoredDuringExecution": [
-                {"labelSelector": selector, "topologyKey": placement.key}
-            ]
-        }
-    return found
+    if not placement.key:
+        return placement.affinity
+    selector: Manifest = {
+        "matchLabels": {"training.kubeflow.org/job-name": job.object_name},
+        # Without the roles on CPU nodes, which stand on another kind of node.
+        "matchExpressions": [
+            {"key": "training.kubeflow.org/replica-type", "operator": "In", "values": sorted(placement.gang)}
+        ],
+    }
+    together = [{"labelSelector": selector, "topologyKey": placement.key}]
+    return {**placement.affinity, "podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": together}}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from components.jobs.placement import Placement, affinity, tolerations
+from components.jobs.placement import Placement, affinity
 from components.jobs.refuse import refusal
 from components.jobs.resources import resources
 from components.jobs.volumes import CHECKPOINTS, mounts, volumes
@@ -19,6 +19,9 @@ SERVICE_ACCOUNT = "training"
 
 SPOT_NOTICE = {"eks": 120}
 """Seconds between the notice and the loss of a spot node; other providers give 30."""
+
+ANNOTATIONS = {"karpenter.sh/do-not-disrupt": "true", "cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
+"""Of pods: a consolidated node or a smaller cluster is worth less than a run."""
 
 
 @dataclass(frozen=True)
@@ -49,17 +52,21 @@ def check_env(environment: Environment, job: Job, framework: Framework) -> None:
             )
 
 
-def pod_template(environment: Environment, job: Job, placement: Placement, framework: Framework) -> Manifest:
-    """Return the template of the pods of one role. The operator fills in the restart policy."""
+def pod_templates(
+    environment: Environment, job: Job, places: Mapping[str, Placement], framework: Framework
+) -> dict[str, Manifest]:
+    """Return the template of each role. Roles that run in one place have one and the same."""
+    templates: dict[int, Manifest] = {}
+    for placement in places.values():
+        if id(placement) not in templates:
+            templates[id(placement)] = _pod_template(environment, job, placement, framework)
+    return {role: templates[id(placement)] for role, placement in places.items()}
+
+
+def _pod_template(environment: Environment, job: Job, placement: Placement, framework: Framework) -> Manifest:
+    """Return the template of pods in one place. The operator fills in the restart policy."""
     return {
-        "metadata": {
-            "labels": labels(job),
-            # A consolidated node or a smaller cluster is worth less than a run.
-            "annotations": {
-                "karpenter.sh/do-not-disrupt": "true",
-                "cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
-            },
-        },
+        "metadata": {"labels": labels(job), "annotations": environment.share("annotations", lambda: dict(ANNOTATIONS))},
         "spec": _pod_spec(environment, job, placement, framework),
     }
 
@@ -78,19 +85,19 @@ def _pod_spec(environment: Environment, job: Job, placement: Placement, framewor
         "serviceAccountName": SERVICE_ACCOUNT,
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
-        "securityContext": _pod_security(job),
+        "securityContext": environment.share(("security", job.user), lambda: _pod_security(job)),
         "affinity": affinity(job, placement),
         "containers": [_container(environment, job, placement, framework)],
-        "volumes": volumes(job, placement),
+        "volumes": volumes(environment, job, placement),
     }
     if environment.scheduling.gang == "volcano":
         spec["schedulerName"] = "volcano"
     if job.priority:
         spec["priorityClassName"] = job.priority
-    if found := tolerations(placement):
-        spec["tolerations"] = found
+    if placement.tolerations:
+        spec["tolerations"] = placement.tolerations
     if secrets := environment.teams[job.team].pull_secrets:
-        spec["imagePullSecrets"] = [{"name": name} for name in secrets]
+        spec["imagePullSecrets"] = environment.share(("pull", *secrets), lambda: [{"name": name} for name in secrets])
     if job.checkpoint:
         spec["terminationGracePeriodSeconds"] = _grace_period(environment, placement)
     return spec
@@ -102,33 +109,38 @@ def _container(environment: Environment, job: Job, placement: Placement, framewo
         container["command"] = list(job.command)
     if job.args:
         container["args"] = list(job.args)
-    if env := _env(job, placement, framework):
+    if env := _env(environment, job, placement, framework):
         container["env"] = env
-    capabilities: dict[str, list[str]] = {"drop": ["ALL"]}
-    if placement.fabric and placement.fabric.capabilities:
-        capabilities["add"] = list(placement.fabric.capabilities)
-    return container | {
-        "resources": resources(job, placement),
-        "securityContext": {"allowPrivilegeEscalation": False, "capabilities": capabilities},
-        "volumeMounts": mounts(environment, job),
-    }
+    container["resources"] = resources(environment, job, placement)
+    container["securityContext"] = placement.container_security
+    container["volumeMounts"] = mounts(environment, job)
+    return container
 
 
-def _env(job: Job, placement: Placement, framework: Framework) -> list[Manifest]:
+def _env(environment: Environment, job: Job, placement: Placement, framework: Framework) -> list[Manifest]:
     """Return the variables: ours first, in the job's words where it sets them too."""
-    env: dict[str, str | SecretKey] = {}
+    key = ("env", id(placement), framework.container, bool(job.checkpoint))
+    ours = environment.share(key, lambda: _platform_env(job, placement, framework))
+    written = {name: _variable(name, value) for name, value in job.env.items()}
+    return list((ours | written).values())
+
+
+def _platform_env(job: Job, placement: Placement, framework: Framework) -> dict[str, Manifest]:
+    """Return the variables that follow from where a pod runs, by name."""
+    env: dict[str, str] = {}
     if placement.gpus:
         env |= {"NCCL_DEBUG": "WARN"} | dict(framework.env)
     if placement.fabric:
         env |= placement.fabric.env
     if job.checkpoint:
         env["CHECKPOINT_DIR"] = CHECKPOINTS
-    return [
-        {"name": name, "valueFrom": {"secretKeyRef": {"name": value.secret, "key": value.key}}}
-        if isinstance(value, SecretKey)
-        else {"name": name, "value": value}
-        for name, value in (env | job.env).items()
-    ]
+    return {name: _variable(name, value) for name, value in env.items()}
+
+
+def _variable(name: str, value: str | SecretKey) -> Manifest:
+    if isinstance(value, SecretKey):
+        return {"name": name, "valueFrom": {"secretKeyRef": {"name": value.secret, "key": value.key}}}
+    return {"name": name, "value": value}
 
 
 def _pod_security(job: Job) -> Manifest:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Annotated
 
 from pydantic import Field
 
 from components.jobs.placement import place
-from components.jobs.pod import Framework, check_env, pod_template
+from components.jobs.pod import Framework, check_env, pod_templates
 from components.jobs.run import check_name, run, run_policy
 from components.jobs.volumes import check_volumes
 from gpuyard.manifests import Manifest, Rendered
@@ -52,7 +53,7 @@ class PyTorchJob(Job):
 
     nodes: Annotated[int, Field(ge=1)] = 1
 
-    @property
+    @cached_property
     def pods(self) -> dict[str, int]:
         return {"master": 1} | ({"worker": self.nodes - 1} if self.nodes > 1 else {})
 
@@ -72,6 +73,7 @@ def pytorch_spec(environment: Environment, job: PyTorchJob) -> Manifest:
     check_env(environment, job, PYTORCH)
     places = place(environment, job)
     check_volumes(environment, job, places)
+    templates = pod_templates(environment, job, places, PYTORCH)
     return {
         "nprocPerNode": str(job.gpus or 1),
         "runPolicy": run_policy(environment, job),
@@ -80,7 +82,7 @@ def pytorch_spec(environment: Environment, job: PyTorchJob) -> Manifest:
                 "replicas": count,
                 # Restarted where it stands, with the files of its /dev/shm, up to `retries` times.
                 "restartPolicy": "OnFailure",
-                "template": pod_template(environment, job, places[role], PYTORCH),
+                "template": templates[role],
             }
             for role, count in job.pods.items()
         },

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
 from components.jobs.placement import place
-from components.jobs.pod import Framework, check_env, pod_template
+from components.jobs.pod import Framework, check_env, pod_templates
 from components.jobs.run import check_name, run, run_policy
 from components.jobs.volumes import check_volumes
 from gpuyard.manifests import Manifest, Rendered
@@ -44,7 +45,7 @@ class TensorFlowJob(Job):
 
     replicas: Replicas
 
-    @property
+    @cached_property
     def pods(self) -> dict[str, int]:
         return {role: count for role in _KEYS if (count := getattr(self.replicas, role))}
 
@@ -69,6 +70,7 @@ def tensorflow_spec(environment: Environment, job: TensorFlowJob) -> Manifest:
     check_env(environment, job, TENSORFLOW)
     places = place(environment, job)
     check_volumes(environment, job, places)
+    templates = pod_templates(environment, job, places, TENSORFLOW)
     spec: dict[str, Any] = {"runPolicy": run_policy(environment, job)}
     if not job.replicas.chief:
         spec["successPolicy"] = "AllWorkers"
@@ -76,7 +78,7 @@ def tensorflow_spec(environment: Environment, job: TensorFlowJob) -> Manifest:
         _KEYS[role]: {
             "replicas": count,
             "restartPolicy": "OnFailure",
-            "template": pod_template(environment, job, places[role], TENSORFLOW),
+            "template": templates[role],
         }
         for role, count in job.pods.items()
     }

@@ -35,25 +35,35 @@ def checkpoint_claim(environment: Environment, job: Job) -> Iterator[Rendered]:
         )
 
 
-def volumes(job: Job, placement: Placement) -> list[Manifest]:
+def volumes(environment: Environment, job: Job, placement: Placement) -> list[Manifest]:
     """Return the volumes of a pod."""
-    found: list[Manifest] = [
-        {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": shared_memory(job, placement)}}
-    ]
-    found += [
-        {
-            "name": dataset_volume(dataset),
-            "persistentVolumeClaim": {"claimName": dataset_volume(dataset), "readOnly": True},
-        }
-        for dataset in dict.fromkeys(job.data)
-    ]
+    key = ("volumes", id(placement), job.memory, *job.data)
+    found = environment.share(key, lambda: _volumes(job, placement))
     if job.checkpoint:
-        found.append({"name": "checkpoints", "persistentVolumeClaim": {"claimName": checkpoint_volume(job)}})
+        return [*found, {"name": "checkpoints", "persistentVolumeClaim": {"claimName": checkpoint_volume(job)}}]
     return found
+
+
+def _volumes(job: Job, placement: Placement) -> list[Manifest]:
+    return [
+        {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": shared_memory(job, placement)}},
+        *(
+            {
+                "name": dataset_volume(dataset),
+                "persistentVolumeClaim": {"claimName": dataset_volume(dataset), "readOnly": True},
+            }
+            for dataset in dict.fromkeys(job.data)
+        ),
+    ]
 
 
 def mounts(environment: Environment, job: Job) -> list[Manifest]:
     """Return where a container sees the volumes; a dataset has the same path in every pod and environment."""
+    key = ("mounts", bool(job.checkpoint), *job.data)
+    return environment.share(key, lambda: _mounts(environment, job))
+
+
+def _mounts(environment: Environment, job: Job) -> list[Manifest]:
     found: list[Manifest] = [{"name": "shm", "mountPath": SHARED_MEMORY}]
     for dataset in dict.fromkeys(job.data):
         path = environment.storage.datasets[dataset].mount or f"/data/{dataset}"
@@ -65,6 +75,12 @@ def mounts(environment: Environment, job: Job) -> list[Manifest]:
 
 def check_volumes(environment: Environment, job: Job, places: Mapping[str, Placement]) -> None:
     """Raise InputError when two volumes have one path, or pods on several nodes mount a volume of one node."""
+    kept = job.checkpoint and _checkpoint_class(environment, job)
+    key = ("mountable", sum(job.pods.values()) == 1, kept, *job.data, *map(id, places.values()))
+    environment.share(key, lambda: _check_volumes(environment, job, places))
+
+
+def _check_volumes(environment: Environment, job: Job, places: Mapping[str, Placement]) -> None:
     taken: dict[str, str] = {}
     for mount in mounts(environment, job):
         other = taken.setdefault(mount["mountPath"], mount["name"])

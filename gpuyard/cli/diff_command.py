@@ -65,7 +65,9 @@ def _report(env: str, base: str | None, stacks: Path, allow_missing: bool) -> Re
     root = find_root(Path.cwd())
     after = render_state(env, stacks, allow_missing=allow_missing)
     with open_base(base, root) as opened:
-        before = render_base(opened, root, env, stacks, allow_missing=allow_missing, without=after.skipped)
+        before = render_base(
+            opened, root, env, stacks, allow_missing=allow_missing, without=after.skipped, like=after.objects
+        )
     if set(before.skipped) - set(after.skipped):
         # What one side goes without would look like a change.
         after = render_state(env, stacks, allow_missing=True, without=before.skipped)

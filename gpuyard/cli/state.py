@@ -1,4 +1,4 @@
-"""`python -m gpuyard.cli.state ENV`: a render of this revision for `gpuyard diff` of another one, as one line of JSON.
+"""`python -m gpuyard.cli.state ENV`: a render of this revision for `gpuyard diff` of another one, as lines of JSON.
 
 No command of its own: its reader is another revision of gpuyard, which finds it by this module's name and arguments.
 """
@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from gpuyard.cli.project import assemble, sources_option, stacks_folder, stacks_option
-from gpuyard.diff.state import State, describe, to_json
+from gpuyard.diff.state import State, describe, to_lines
 from gpuyard.errors import InputError
 from gpuyard.model.registry import Pin, Source, Sources
 
@@ -51,7 +51,7 @@ def render_state(env: str, stacks: Path, *, allow_missing: bool, without: Iterab
 def command(env: str, without: tuple[str, ...], stacks: Path | None, allow_missing_sources: bool) -> None:
     """Print the state of ENV."""
     state = render_state(env, stacks_folder(stacks), allow_missing=allow_missing_sources, without=without)
-    click.echo(to_json(state))
+    sys.stdout.writelines(f"{line}\n" for line in to_lines(state))
 
 
 if __name__ == "__main__":

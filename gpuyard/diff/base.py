@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from gpuyard.cache import cache_dir
-from gpuyard.diff.state import FORMAT, State, from_json
+from gpuyard.diff.state import State, from_lines
 from gpuyard.errors import InputError, Origin, Problem
+from gpuyard.manifests import Rendered
 
 LOCK = "requirements.lock"
 MAIN = "origin/main"
@@ -83,11 +83,19 @@ def open_base(given: str | None, root: Path) -> Generator[Base]:
 
 
 def render_base(
-    base: Base, root: Path, env: str, stacks: Path, *, allow_missing: bool, without: Sequence[str] = ()
+    base: Base,
+    root: Path,
+    env: str,
+    stacks: Path,
+    *,
+    allow_missing: bool,
+    without: Sequence[str] = (),
+    like: Iterable[Rendered] = (),
 ) -> State:
     """Return the state of an environment of the base; an environment that it does not have is empty.
 
     stacks: the folder of environments today. One inside the project is looked for at the same place in the base.
+    like:   objects of today; what is equal is not read again.
     """
     folder = stacks.resolve()
     folder = base.root / folder.relative_to(root) if folder.is_relative_to(root) else folder
@@ -98,17 +106,21 @@ def render_base(
     command += ["--allow-missing-sources"] if allow_missing else []
     command += [part for name in without for part in ("--without", name)]
     variables = {**os.environ, "PYTHONPATH": str(base.root), "PYTHONDONTWRITEBYTECODE": "1"}
-    result = subprocess.run(command, cwd=base.root, env=variables, capture_output=True, text=True, check=False)
-    if result.returncode:
-        last = "\n".join(result.stderr.strip().splitlines()[-20:])
-        raise InputError(
-            Problem("the base cannot be rendered", Origin(base.label), env, last, "choose a --base that renders")
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as output:
+        result = subprocess.run(
+            command, cwd=base.root, env=variables, stdout=output, stderr=subprocess.PIPE, text=True, check=False
         )
-    written = json.loads(result.stdout)
-    if written["format"] != FORMAT:
-        detail = f"it tells its state in format {written['format']}; this one reads {FORMAT}"
-        raise InputError(Problem("the base cannot be read", Origin(base.label), detail=detail, fix="a newer --base"))
-    return from_json(written)
+        if result.returncode:
+            last = "\n".join(result.stderr.strip().splitlines()[-20:])
+            raise InputError(
+                Problem("the base cannot be rendered", Origin(base.label), env, last, "choose a --base that renders")
+            )
+        output.seek(0)
+        try:
+            return from_lines(output, like)
+        except ValueError as error:
+            problem = Problem("the base cannot be read", Origin(base.label), detail=str(error), fix="a newer --base")
+            raise InputError(problem) from error
 
 
 def _project(folder: Path, label: str) -> Path:

@@ -5,8 +5,10 @@ It can be written as JSON and read back: an older revision renders itself by its
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterable, Mapping
+import marshal
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from gpuyard.model.environment import Environment
     from gpuyard.model.registry import Build
 
-FORMAT = 1
+FORMAT = 2
 """Raised when a reader could misunderstand what an older writer wrote; what is only added does not raise it."""
 
 
@@ -113,42 +115,56 @@ def describe(environment: Environment, build: Build) -> State:
     return State(tuple(build.objects), tuple(pools), tuple(jobs), build.skipped)
 
 
-def to_json(state: State) -> str:
-    """Return a state as one line of JSON."""
-    objects = [
+def to_lines(state: State) -> Iterator[str]:
+    """Yield a state as lines of JSON: what is not an object, then two lines for each object, the second its manifest.
+
+    The digest in the first of them tells a reader with the same manifest that it need not read the second.
+    """
+    lives = list(dict.fromkeys(one.lifecycle for one in state.objects))
+    numbers = {life: number for number, life in enumerate(lives)}
+    yield json.dumps(
         {
-            "manifest": one.manifest,
-            "id": one.id,
-            "component": one.component,
-            "layer": one.layer,
-            "origin": [one.origin.file, one.origin.line] if one.origin else None,
-            "lifecycle": asdict(one.lifecycle),
+            "format": FORMAT,
+            "pools": [asdict(pool) for pool in state.pools],
+            "jobs": [asdict(job) for job in state.jobs],
+            "skipped": state.skipped,
+            "lifecycles": [asdict(life) for life in lives],
         }
-        for one in state.objects
-    ]
-    pools, jobs = [asdict(pool) for pool in state.pools], [asdict(job) for job in state.jobs]
-    return json.dumps({"format": FORMAT, "objects": objects, "pools": pools, "jobs": jobs, "skipped": state.skipped})
+    )
+    for one in state.objects:
+        origin = [one.origin.file, one.origin.line] if one.origin else None
+        yield json.dumps([digest(one.manifest), one.id, one.component, one.layer, numbers[one.lifecycle], origin])
+        yield json.dumps(one.manifest)
 
 
-def from_json(written: Mapping[str, Any]) -> State:
-    """Return the state that `to_json` wrote. The caller has looked at its `format`."""
+def from_lines(lines: Iterable[str], like: Iterable[Rendered] = ()) -> State:
+    """Return the state that `to_lines` wrote; where a manifest is that of an object of `like`, it is the same one.
+
+    Raises ValueError for another format.
+    """
+    rest = iter(lines)
+    first: dict[str, Any] = json.loads(next(rest))
+    if first["format"] != FORMAT:
+        raise ValueError(f"it tells its state in format {first['format']}; this one reads {FORMAT}")
+    known = {digest(one.manifest): one.manifest for one in like}
+    lives = [Lifecycle(**_known(Lifecycle, one)) for one in first["lifecycles"]]
+    objects: list[Rendered] = []
+    for header in rest:
+        written, (its_digest, id, component, layer, life, origin) = next(rest), json.loads(header)
+        manifest = known.get(its_digest) or json.loads(written)
+        objects.append(Rendered(manifest, id, component, layer, Origin(*origin) if origin else None, lives[life]))
     return State(
-        tuple(_rendered(one) for one in written["objects"]),
-        tuple(PoolState(**_known(PoolState, one)) for one in written["pools"]),
-        tuple(JobState(**_known(JobState, one)) for one in written["jobs"]),
-        tuple(written["skipped"]),
+        tuple(objects),
+        tuple(PoolState(**_known(PoolState, one)) for one in first["pools"]),
+        tuple(JobState(**_known(JobState, one)) for one in first["jobs"]),
+        tuple(first["skipped"]),
     )
 
 
-def _rendered(one: Mapping[str, Any]) -> Rendered:
-    return Rendered(
-        manifest=one["manifest"],
-        id=one["id"],
-        component=one["component"],
-        layer=one["layer"],
-        origin=Origin(*one["origin"]) if one["origin"] else None,
-        lifecycle=Lifecycle(**_known(Lifecycle, one["lifecycle"])),
-    )
+def digest(manifest: Manifest) -> str:
+    """Return a digest of a manifest, keys in their order. Two manifests that are equal may have different ones."""
+    # Of all that Python brings, marshal is the fastest by far; version 2 of its format does not tell shared parts.
+    return hashlib.blake2b(marshal.dumps(manifest, 2), digest_size=16).hexdigest()
 
 
 def _known(of: type[Any], values: Mapping[str, Any]) -> dict[str, Any]:

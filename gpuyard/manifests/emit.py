@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from sys import getrefcount
 from typing import Any
 
 # A word, then characters that mean nothing to YAML; a colon or a space only with such a character behind it.
@@ -25,6 +26,12 @@ _NO_BLOCK = re.compile(
 # YAML readers look for the colon of `key: value` within 1024 characters; a longer key is written as `? key`.
 _LONGEST_KEY = 500
 
+# A value with more is a part of several objects, most likely; what is written is the same either way.
+_ALONE: dict[str, dict[str, str]] = {"": {}}
+_ONE_MAP = max([getrefcount(child) for _, child in _ALONE.items()])
+_ONE_LIST = max([getrefcount(child) for child in [_ALONE[""].copy()]])
+_MOST_SHARED = 1000
+
 # `type` with a result that the type checker can compare.
 _class_of: Callable[[object], object] = type
 _quote = json.JSONEncoder(ensure_ascii=False).encode
@@ -36,9 +43,31 @@ def to_yaml(documents: Iterable[Mapping[str, Any]]) -> str:
     Accepts what JSON can hold: dict with str keys, list, str, int, float, bool and None, each exactly of that type.
     Raises TypeError for anything else, ValueError for numbers and text that JSON cannot hold.
     """
+    return "---\n".join(each_yaml(documents))
+
+
+def each_yaml(documents: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield each document as YAML, see `to_yaml`; ten thousand of them at once are a lot of memory."""
     texts, keys = _Texts(), _Keys()
     pieces: list[str] = []
     write = pieces.append
+    # Parts that several objects hold are one object, and written once. Each is kept, or its id could be another's.
+    shared: dict[tuple[int, str], tuple[object, str]] = {}
+
+    def write_shared(value: Any, lead: str, indent: str) -> None:
+        known = shared.get((id(value), lead))
+        if known is None:
+            start = len(pieces)
+            write_value(value, lead, indent)
+            known = shared[id(value), lead] = value, "".join(pieces[start:])
+            del pieces[start:]
+        write(known[1])
+
+    def write_value(value: Any, lead: str, indent: str) -> None:
+        if _class_of(value) is dict:
+            write_map(value, lead, indent)
+        else:
+            write_list(value, lead, indent)
 
     def write_map(value: Mapping[str, Any], lead: str, indent: str) -> None:
         for key, child in value.items():
@@ -46,12 +75,13 @@ def to_yaml(documents: Iterable[Mapping[str, Any]]) -> str:
             kind = _class_of(child)
             if kind is str:
                 write(f"{lead}{head} {texts[child] or _block(child, indent)}\n")
-            elif kind is dict and child:
+            elif (kind is dict or kind is list) and child:
                 write(f"{lead}{head}\n")
-                write_map(child, indent + "  ", indent + "  ")
-            elif kind is list and child:
-                write(f"{lead}{head}\n")
-                write_list(child, indent, indent)
+                inner = indent + "  " if kind is dict else indent
+                if getrefcount(child) > _ONE_MAP:
+                    write_shared(child, inner, inner)
+                else:
+                    write_value(child, inner, inner)
             else:
                 write(f"{lead}{head} {_small(child)}\n")
             lead = indent
@@ -62,23 +92,25 @@ def to_yaml(documents: Iterable[Mapping[str, Any]]) -> str:
             if kind is str:
                 write(f"{lead}- {texts[child] or _block(child, indent)}\n")
             elif kind is dict and child:
-                write_map(child, f"{lead}- ", indent + "  ")
+                if lead is indent and getrefcount(child) > _ONE_LIST:
+                    write_shared(child, f"{indent}- ", indent + "  ")
+                else:
+                    write_map(child, f"{lead}- ", indent + "  ")
             elif kind is list and child:
                 write_list(child, f"{lead}- ", indent + "  ")
             else:
                 write(f"{lead}- {_small(child)}\n")
             lead = indent
 
-    written: list[str] = []
     for document in documents:
         if document:
             write_map(document, "", "")
         else:
             write("{}\n")
-        # Joined one by one: the pieces of ten thousand documents take more memory than the documents.
-        written.append("".join(pieces))
+        if len(shared) > _MOST_SHARED:
+            shared.clear()
+        yield "".join(pieces)
         pieces.clear()
-    return "---\n".join(written)
 
 
 def to_json(documents: Iterable[Mapping[str, Any]]) -> str:

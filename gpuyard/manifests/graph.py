@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 from gpuyard.errors import InputError, Problem
 from gpuyard.manifests.data import at
-from gpuyard.manifests.references import references
 from gpuyard.manifests.rendered import LAYERS, Identity, Rendered
 
 _FIRST = ("Namespace", "CustomResourceDefinition", "PriorityClass", "StorageClass", "ResourceQuota", "LimitRange",
@@ -41,12 +40,11 @@ class Graph:
                 raise InputError(
                     Problem("two objects with one name", rendered.origin, str(rendered.identity), f"made by {places}")
                 )
-        self.edges: list[Edge] = _edges(self.objects)
-        self.dependencies: dict[Identity, list[Identity]] = {}
-        for dependent, dependency, _ in self.edges:
-            known = self.dependencies.setdefault(dependent, [])
-            if dependency not in known:
-                known.append(dependency)
+        found = _edges(self.objects)
+        self.edges: list[Edge] = [edge for edges in found.values() for edge in edges]
+        self.dependencies: dict[Identity, list[Identity]] = {
+            who: list(dict.fromkeys(edge.dependency for edge in edges)) for who, edges in found.items()
+        }
 
     @cached_property
     def custom_kinds(self) -> frozenset[tuple[str, str]]:
@@ -65,7 +63,13 @@ class Graph:
         for start in places:
             # A stack of our own: chains of objects can be longer than Python's recursion limit.
             stack: list[tuple[Identity, Iterator[Identity]]] = []
-            if start not in done:
+            if start in done:
+                continue
+            if all(done.get(one) for one in self.dependencies.get(start, ())):
+                # As for nearly all: what comes earlier by itself is all it needs.
+                done[start] = True
+                ordered.append(self.objects[start])
+            else:
                 done[start] = False
                 stack.append((start, self._dependencies_by(place, start)))
             while stack:
@@ -100,28 +104,30 @@ def _place(who: Identity, rendered: Rendered) -> tuple[int, int, Identity]:
     return LAYERS.index(rendered.layer), _RANK.get(who.kind, len(_RANK)), who
 
 
-def _edges(objects: Mapping[Identity, Rendered]) -> list[Edge]:
-    """Return all edges, sorted."""
+def _edges(objects: Mapping[Identity, Rendered]) -> dict[Identity, list[Edge]]:
+    """Return the edges of each object that has some, sorted."""
     crds = _definitions(objects)
     named: dict[tuple[str, str, str], list[Identity]] = {}
     for who in objects:
         # A reference names no group: two kinds of one name are told apart by nothing.
         named.setdefault(who[1:], []).append(who)
     bindings = _bindings(objects)
-    edges: list[Edge] = []
+    edges: dict[Identity, list[Edge]] = {}
     for who, rendered in objects.items():
         found: list[Edge] = []
-        for reference in references(rendered.manifest):
+        for reference in rendered.references:
             target = reference.target
             found += [Edge(who, other, reference.reason) for other in named.get(target, ()) if other != who]
             if reference.path[-1] == "serviceAccountName":
                 found += [Edge(who, binding, "has the rights of") for binding in bindings.get(target, ())]
         if (definition := crds.get((who.group, who.kind))) is not None:
             found.append(Edge(who, definition, "is of the kind"))
-        edges += set(found)
+        edges[who] = found
     if guards := _guards(objects, named, crds):
-        edges += _guarded(objects, crds, guards, _needs(edges))
-    return sorted(edges)
+        # All of them first: what something needs in order to be there is not what it waits for.
+        for edge in list(_guarded(objects, crds, guards, edges)):
+            edges[edge.dependent].append(edge)
+    return {who: sorted(set(edges[who])) for who in sorted(edges) if edges[who]}
 
 
 def _definitions(objects: Mapping[Identity, Rendered]) -> dict[tuple[str, str], Identity]:
@@ -138,7 +144,7 @@ def _bindings(objects: Mapping[Identity, Rendered]) -> dict[tuple[str, str, str]
     bindings: dict[tuple[str, str, str], list[Identity]] = {}
     for who, rendered in objects.items():
         if who.kind in ("RoleBinding", "ClusterRoleBinding"):
-            for reference in references(rendered.manifest):
+            for reference in rendered.references:
                 if reference.kind == "ServiceAccount":
                     bindings.setdefault(reference.target, []).append(who)
     return bindings
@@ -207,7 +213,7 @@ def _guarded(
     objects: Mapping[Identity, Rendered],
     crds: Mapping[tuple[str, str], Identity],
     guards: _Guards,
-    needs: Mapping[Identity, set[Identity]],
+    edges: Mapping[Identity, list[Edge]],
 ) -> Iterator[Edge]:
     """Yield the edges from objects to what guards their kind."""
     by_kind: dict[tuple[str, str], list[_Guard]] = {}
@@ -221,7 +227,7 @@ def _guarded(
         reasons: dict[Identity, str] = {}
         for guard in by_kind[kind]:
             if guard not in needed:
-                needed[guard] = _closure((owner for owner, _ in guard.owners), needs)
+                needed[guard] = _closure((owner for owner, _ in guard.owners), edges)
             owners = [objects[owner] for owner, _ in guard.owners]
             if who in needed[guard] or not _can_wait(rendered, owners, is_custom=kind in crds):
                 continue
@@ -245,19 +251,12 @@ def _can_wait(rendered: Rendered, owners: Iterable[Rendered], *, is_custom: bool
     )
 
 
-def _needs(edges: Iterable[Edge]) -> dict[Identity, set[Identity]]:
-    needs: dict[Identity, set[Identity]] = {}
-    for dependent, dependency, _ in edges:
-        needs.setdefault(dependent, set()).add(dependency)
-    return needs
-
-
-def _closure(start: Iterable[Identity], needs: Mapping[Identity, set[Identity]]) -> set[Identity]:
+def _closure(start: Iterable[Identity], edges: Mapping[Identity, list[Edge]]) -> set[Identity]:
     """Return some objects and all that they need, however indirectly."""
     found = set(start)
     new = list(found)
     while new:
-        fresh = needs.get(new.pop(), set()) - found
+        fresh = {edge.dependency for edge in edges.get(new.pop(), ())} - found
         found |= fresh
         new += fresh
     return found

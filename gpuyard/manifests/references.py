@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 from gpuyard.manifests.data import at
-from gpuyard.manifests.pods import first_equals, pod_specs
-from gpuyard.manifests.rendered import Identity, identity
-
-Step = str | int
+from gpuyard.manifests.pods import Path, different, pod_specs
+from gpuyard.manifests.rendered import Identity, Rendered, identity
 
 
 class Reference(NamedTuple):
@@ -19,7 +17,7 @@ class Reference(NamedTuple):
     needed: whether the object cannot do without; what is marked optional can.
     """
 
-    path: tuple[Step, ...]
+    path: Path
     kind: str
     namespace: str
     name: str
@@ -47,12 +45,28 @@ _BUILT_IN_PREFIXES: dict[str, tuple[str, ...]] = {
     "PriorityClass": ("system-",),
     "Role": ("system:",),
 }
-_VOLUME_CLAIMS: dict[str, tuple[Step, ...]] = {
+_VOLUME_CLAIMS: dict[str, Path] = {
     "PersistentVolumeClaim": ("spec",),
     "Prometheus": ("spec", "storage", "volumeClaimTemplate", "spec"),
 }
+_Fields = Mapping[str, tuple[str, str]]
+"""The fields of a source that name an object: its kind, and the key of its name."""
+
+_VOLUMES: _Fields = {
+    "persistentVolumeClaim": ("PersistentVolumeClaim", "claimName"),
+    "configMap": ("ConfigMap", "name"),
+    "secret": ("Secret", "secretName"),
+}
+_PROJECTED: _Fields = {"configMap": ("ConfigMap", "name"), "secret": ("Secret", "name")}
+_VARIABLES: _Fields = {"configMapKeyRef": ("ConfigMap", "name"), "secretKeyRef": ("Secret", "name")}
+_ENVIRONMENTS: _Fields = {"configMapRef": ("ConfigMap", "name"), "secretRef": ("Secret", "name")}
+_NAMESPACE = ("metadata", "namespace")
 _GANG = ("spec", "runPolicy", "schedulingPolicy")
 _WEBHOOKS = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
+_KINDS = frozenset(
+    {"ClusterRoleBinding", "Queue", "RoleBinding", "ServiceAccount", "StatefulSet", *_VOLUME_CLAIMS, *_WEBHOOKS}
+)
+"""Kinds with references of their own."""
 
 
 def is_built_in(reference: Reference) -> bool:
@@ -61,27 +75,32 @@ def is_built_in(reference: Reference) -> bool:
     return reference.name in _BUILT_IN.get(reference.kind, ()) or reference.name.startswith(prefixes)
 
 
-def references(manifest: Mapping[str, Any]) -> Iterator[Reference]:
-    """Yield what an object names, as Kubernetes and the training operators read it."""
-    who = identity(manifest)
+def references(rendered: Rendered) -> list[Reference]:
+    """Return what an object names, as Kubernetes and the training operators read it; of equal pods, from the first."""
+    who, manifest = rendered.identity, rendered.manifest
+    found: list[Reference] = []
     if who.namespace:
-        yield Reference(("metadata", "namespace"), "Namespace", "", who.namespace, "lives in the namespace")
-    pods = list(pod_specs(manifest))
-    of_pods: list[list[Reference]] = []
-    for (path, pod), first in zip(pods, first_equals([pod for _, pod in pods]), strict=True):
-        of_pods.append(of_pods[first] if first < len(of_pods) else list(_of_pod((), pod, who.namespace)))
-        for one in of_pods[-1]:
-            yield Reference(path + one.path, *one[1:])
+        found.append(Reference(_NAMESPACE, "Namespace", "", who.namespace, "lives in the namespace"))
+    for path, pod in different(rendered.pods):
+        _of_pod(found, path, pod, who.namespace)
+    gang = at(manifest, *_GANG)
+    if gang:
+        if name := gang.get("queue"):
+            found.append(Reference((*_GANG, "queue"), "Queue", "", name, "waits in the queue"))
+        if name := gang.get("priorityClass"):
+            found.append(Reference((*_GANG, "priorityClass"), "PriorityClass", "", name, "has the priority"))
+    if who.kind in _KINDS:
+        found += _of_kind(who, manifest)
+    return found
+
+
+def _of_kind(who: Identity, manifest: Mapping[str, Any]) -> Iterator[Reference]:
+    """Yield what only some kinds name."""
     for path in _claims(manifest):
         if name := at(manifest, *path, "storageClassName"):
             yield Reference((*path, "storageClassName"), "StorageClass", "", name, "is of the class")
     if who.kind == "Queue" and (name := at(manifest, "spec", "parent")):
         yield Reference(("spec", "parent"), "Queue", "", name, "is below")
-    gang = at(manifest, *_GANG)
-    if name := at(gang, "queue"):
-        yield Reference((*_GANG, "queue"), "Queue", "", name, "waits in the queue")
-    if name := at(gang, "priorityClass"):
-        yield Reference((*_GANG, "priorityClass"), "PriorityClass", "", name, "has the priority")
     if who.kind in ("RoleBinding", "ClusterRoleBinding"):
         role = manifest["roleRef"]
         namespace = who.namespace if role["kind"] == "Role" else ""
@@ -123,7 +142,7 @@ def made_in_cluster(manifest: Mapping[str, Any]) -> Iterator[Identity]:
                         yield Identity("", "Secret", who.namespace, value)
 
 
-def _claims(manifest: Mapping[str, Any]) -> Iterator[tuple[Step, ...]]:
+def _claims(manifest: Mapping[str, Any]) -> Iterator[Path]:
     if path := _VOLUME_CLAIMS.get(manifest["kind"]):
         yield path
     if manifest["kind"] == "StatefulSet":
@@ -131,51 +150,36 @@ def _claims(manifest: Mapping[str, Any]) -> Iterator[tuple[Step, ...]]:
             yield "spec", "volumeClaimTemplates", index, "spec"
 
 
-def _of_pod(path: tuple[Step, ...], pod: Mapping[str, Any], namespace: str) -> Iterator[Reference]:
+def _of_pod(found: list[Reference], path: Path, pod: Mapping[str, Any], namespace: str) -> None:
     if name := pod.get("serviceAccountName"):
-        yield Reference((*path, "serviceAccountName"), "ServiceAccount", namespace, name, "runs as")
+        found.append(Reference((*path, "serviceAccountName"), "ServiceAccount", namespace, name, "runs as"))
     if name := pod.get("priorityClassName"):
-        yield Reference((*path, "priorityClassName"), "PriorityClass", "", name, "has the priority")
+        found.append(Reference((*path, "priorityClassName"), "PriorityClass", "", name, "has the priority"))
     for index, secret in enumerate(pod.get("imagePullSecrets") or ()):
-        yield Reference(
-            (*path, "imagePullSecrets", index, "name"), "Secret", namespace, secret["name"], "pulls images with"
-        )
+        inside = (*path, "imagePullSecrets", index, "name")
+        found.append(Reference(inside, "Secret", namespace, secret["name"], "pulls images with"))
     for index, volume in enumerate(pod.get("volumes") or ()):
-        yield from _of_volume((*path, "volumes", index), volume, namespace)
+        found += _of_source((*path, "volumes", index), volume, namespace, _VOLUMES, "mounts")
+        for number, source in enumerate(at(volume, "projected", "sources") or ()) if "projected" in volume else ():
+            inside = (*path, "volumes", index, "projected", "sources", number)
+            found += _of_source(inside, source, namespace, _PROJECTED, "mounts")
     for group in ("initContainers", "containers"):
         for index, container in enumerate(pod.get(group) or ()):
-            yield from _of_container((*path, group, index), container, namespace)
+            variables: Sequence[Mapping[str, Any]] = container.get("env") or ()
+            sources: Sequence[Mapping[str, Any]] = container.get("envFrom") or ()
+            for number, variable in enumerate(variables):
+                if "valueFrom" in variable and (source := variable["valueFrom"]):
+                    inside = (*path, group, index, "env", number, "valueFrom")
+                    found += _of_source(inside, source, namespace, _VARIABLES, "reads")
+            for number, source in enumerate(sources):
+                found += _of_source((*path, group, index, "envFrom", number), source, namespace, _ENVIRONMENTS, "reads")
 
 
-def _of_volume(path: tuple[Step, ...], volume: Mapping[str, Any], namespace: str) -> Iterator[Reference]:
-    if name := at(volume, "persistentVolumeClaim", "claimName"):
-        yield Reference(
-            (*path, "persistentVolumeClaim", "claimName"), "PersistentVolumeClaim", namespace, name, "mounts"
-        )
-    yield from _named(path, volume, "configMap", "name", "ConfigMap", namespace, "mounts")
-    yield from _named(path, volume, "secret", "secretName", "Secret", namespace, "mounts")
-    for index, source in enumerate(at(volume, "projected", "sources") or ()):
-        inside = (*path, "projected", "sources", index)
-        yield from _named(inside, source, "configMap", "name", "ConfigMap", namespace, "mounts")
-        yield from _named(inside, source, "secret", "name", "Secret", namespace, "mounts")
-
-
-def _of_container(path: tuple[Step, ...], container: Mapping[str, Any], namespace: str) -> Iterator[Reference]:
-    for index, variable in enumerate(container.get("env") or ()):
-        if source := variable.get("valueFrom"):
-            inside = (*path, "env", index, "valueFrom")
-            yield from _named(inside, source, "configMapKeyRef", "name", "ConfigMap", namespace, "reads")
-            yield from _named(inside, source, "secretKeyRef", "name", "Secret", namespace, "reads")
-    for index, source in enumerate(container.get("envFrom") or ()):
-        inside = (*path, "envFrom", index)
-        yield from _named(inside, source, "configMapRef", "name", "ConfigMap", namespace, "reads")
-        yield from _named(inside, source, "secretRef", "name", "Secret", namespace, "reads")
-
-
-def _named(
-    path: tuple[Step, ...], value: Mapping[str, Any], field: str, key: str, kind: str, namespace: str, reason: str
-) -> Iterator[Reference]:
-    source = value.get(field)
-    if source and source.get(key):
-        needed = not source.get("optional")
-        yield Reference((*path, field, key), kind, namespace, source[key], reason, needed)
+def _of_source(path: Path, value: Mapping[str, Any], namespace: str, fields: _Fields, reason: str) -> list[Reference]:
+    """Return what a volume, or a source of variables, names; it has one of the fields."""
+    found: list[Reference] = []
+    for field, (kind, key) in fields.items():
+        if field in value and (source := value[field]) and source.get(key):
+            needed = not source.get("optional")
+            found.append(Reference((*path, field, key), kind, namespace, source[key], reason, needed))
+    return found

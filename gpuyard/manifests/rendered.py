@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple, TypeAlias
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from gpuyard.errors import Origin
+from gpuyard.manifests.pods import Path, pod_specs
+
+if TYPE_CHECKING:
+    from gpuyard.manifests.references import Reference
 
 Manifest: TypeAlias = dict[str, Any]
 Layer: TypeAlias = Literal["crds", "platform", "jobs"]
@@ -54,9 +59,12 @@ class Lifecycle:
     wait: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Rendered:
     """One object of a platform and where it came from. Only `manifest` is ever written out.
+
+    A manifest is never changed once it is wrapped: what is known of it is worked out once, and equal parts of it, or of
+    two manifests, may be one object.
 
     id:        stable over runs: two runs of one job share it, though their names differ.
     component: the package that made it: "volcano".
@@ -71,13 +79,29 @@ class Rendered:
     origin: Origin | None = None
     lifecycle: Lifecycle = field(default_factory=Lifecycle)
 
-    @property
+    @cached_property
     def identity(self) -> Identity:
         return identity(self.manifest)
 
+    @cached_property
+    def pods(self) -> tuple[tuple[Path, Mapping[str, Any]], ...]:
+        """Path and spec of every pod template inside the object, see `pod_specs`."""
+        return tuple(pod_specs(self.manifest))
+
+    @cached_property
+    def references(self) -> list[Reference]:
+        """What the object names, see `gpuyard.manifests.references`."""
+        # Imported late: that module needs this one.
+        from gpuyard.manifests.references import references
+
+        return references(self)
+
     def of(self, component: str) -> Rendered:
         """Return the same object, signed by the component that made it."""
-        return replace(self, component=component)
+        signed = object.__new__(Rendered)
+        # With all that is known of the object; `replace` would forget it.
+        signed.__dict__.update(self.__dict__, component=component)
+        return signed
 
 
 RETAINED_CRD = Lifecycle(retain=True, replace="never")
@@ -96,11 +120,10 @@ def declare(
 
     The component is filled in by `gpuyard.model.registry.build`.
     """
-    who = identity(manifest)
-    is_crd = who.kind == "CustomResourceDefinition"
+    is_crd = manifest["kind"] == "CustomResourceDefinition"
     return Rendered(
         manifest=manifest,
-        id=id or "/".join(part for part in (who.kind, who.namespace, who.name) if part),
+        id=id or "/".join(part for part in identity(manifest)[1:] if part),
         layer=layer or ("crds" if is_crd else "platform"),
         origin=origin,
         lifecycle=lifecycle or (RETAINED_CRD if is_crd else Lifecycle()),

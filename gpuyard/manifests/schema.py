@@ -14,7 +14,7 @@ from gpuyard.manifests.cel import Engine, Unrun, check_rules, unrun_rules
 from gpuyard.manifests.crd_schemas import CustomSchemas, digest
 from gpuyard.manifests.places import Place, place
 from gpuyard.manifests.rendered import Manifest
-from gpuyard.manifests.semantics import Rules, check_semantics
+from gpuyard.manifests.semantics import Good, Rules, check_semantics
 from gpuyard.manifests.shapes import Found
 from gpuyard.manifests.violations import Violation, violations
 
@@ -25,6 +25,9 @@ __all__ = ["Schemas", "Unrun", "Violation"]
 
 _FEW = 100
 """Of more objects of one kind, the schema's preparation is a small part of the check."""
+
+_MANY_PARTS = 5000
+"""To remember more parts of objects takes memory and finds little."""
 
 
 class _Ready(NamedTuple):
@@ -48,16 +51,17 @@ class Schemas:
         self._engine = Engine()
         self._unrun: dict[tuple[str, str], str] = {}
 
-    def check(self, manifest: Manifest) -> list[Violation]:
+    def check(self, manifest: Manifest, good: Good | None = None) -> list[Violation]:
         """Return what the API server would refuse or drop, ordered by path; of an unknown kind, what needs no schema.
 
+        good: see `check_semantics`.
         Raises InputError when a CRD's schema cannot be compiled.
         """
         ready = self._made_ready(manifest["apiVersion"], manifest["kind"])
         if ready is None:
             return _ordered(check_semantics(manifest, None, _no_rules))
         if ready.validator.is_valid(manifest):
-            return _ordered(check_semantics(manifest, ready.place, ready.rules))
+            return _ordered(check_semantics(manifest, ready.place, ready.rules, good))
         found = violations(ready.schema, ready.validator.iter_errors(manifest))
         known = {violation.path for violation in found}
         # As in the API server, rules are for objects that their schema accepts.
@@ -79,8 +83,11 @@ class Schemas:
             if good and good.exists():
                 continue
             before = len(self._unrun)
+            parts: Good = {}
             for index in indexes:
-                found[index] = self.check(manifests[index])
+                found[index] = self.check(manifests[index], parts)
+                if len(parts) > _MANY_PARTS:
+                    parts.clear()
             if good and len(self._unrun) == before and not any(found[index] for index in indexes):
                 write_atomically(good, b"")
         return found

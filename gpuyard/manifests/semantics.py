@@ -27,18 +27,23 @@ _TEXT = frozenset([str])
 _TEMPLATES = ("template", "podTemplate")
 
 
-def check_semantics(manifest: Manifest, place: Place | None, rules: Rules) -> list[Violation]:
+Good = dict[int, Place]
+"""Parts of objects by `id`, and the place at which each was good. Objects may share parts; each is looked at once."""
+
+
+def check_semantics(manifest: Manifest, place: Place | None, rules: Rules, good: Good | None = None) -> list[Violation]:
     """Return what is wrong with an object beside its schema. Values of a wrong type are the schema's business.
 
     place: where to look in objects of this kind; None where it has no schema: then everywhere.
     rules: evaluates the rules of a CRD at a place.
+    good:  filled, and read, while all objects that it was filled from exist.
     """
     kind = _group_kind(manifest["apiVersion"], manifest["kind"])
     found = _check_metadata(kind, manifest.get("metadata"))
     if check := KIND_CHECKS.get(kind):
         found += check(manifest)
     if place:
-        _visit(place, manifest, [], found, rules)
+        _visit(place, manifest, [], found, rules, {} if good is None else good)
     else:
         found += _check_anything(manifest.get("spec"), "spec")
     return [Violation(below("", *each.steps), each.value, each.message) for each in found]
@@ -108,8 +113,11 @@ def _text_problem(value: object) -> str:
     return "" if value is None or isinstance(value, str) else "must be text; write it in quotes"
 
 
-def _visit(place: Place, value: Any, steps: list[str | int], found: list[Found], rules: Rules) -> None:
+def _visit(place: Place, value: Any, steps: list[str | int], found: list[Found], rules: Rules, good: Good) -> None:
     """Check a value and what is below it; `steps` lead to it and are the same again on return."""
+    key, before = id(value), len(found)
+    if good.get(key) is place:
+        return
     sort, keys, own_rules, _, fields, items, values, _ = place
     if sort or keys or own_rules:
         hits = _CHECKS[sort](value) if sort in _CHECKS else ()
@@ -126,19 +134,21 @@ def _visit(place: Place, value: Any, steps: list[str | int], found: list[Found],
             inner: Any = value[name]
             if not (child.inner and is_map(inner) and child.fields.keys().isdisjoint(inner)):
                 steps.append(name)
-                _visit(child, inner, steps, found, rules)
+                _visit(child, inner, steps, found, rules, good)
                 steps.pop()
         if values:
             for name, inner in value.items():
                 steps.append(name)
-                _visit(values, inner, steps, found, rules)
+                _visit(values, inner, steps, found, rules, good)
                 steps.pop()
     elif items and is_list(value):
         for index, inner in enumerate(value):
             if not (items.inner and is_map(inner) and items.fields.keys().isdisjoint(inner)):
                 steps.append(index)
-                _visit(items, inner, steps, found, rules)
+                _visit(items, inner, steps, found, rules, good)
                 steps.pop()
+    if len(found) == before and (is_map(value) or is_list(value)):
+        good[key] = place
 
 
 def _check_keys(value: object, keys: tuple[tuple[str, Any], ...]) -> Iterable[Found]:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
@@ -224,6 +225,7 @@ class Team(Settings):
 
 
 S = TypeVar("S", bound=Settings)
+T = TypeVar("T")
 
 
 @dataclass
@@ -240,6 +242,18 @@ class Environment:
     jobs: dict[str, Job]
     written: dict[Path, list[Written]] = field(default_factory=dict[Path, list[Written]])
     """Where each value came from, the last one in force: ("pools", "h100", "nodes") or ("jobs", "resnet50", "gpus")."""
+    shared: dict[Any, Any] = field(default_factory=dict[Any, Any], init=False, repr=False, compare=False)
+    """What one build made once for all objects that have it; see `share`."""
+
+    def share(self, key: Any, make: Callable[[], T]) -> T:
+        """Return what `make` made for this key in this build. Nobody changes it afterwards.
+
+        Ten thousand jobs of one pool have the same tolerations: one list takes less memory than ten thousand, and what
+        is worked out for it is worked out once.
+        """
+        if key not in self.shared:
+            self.shared[key] = make()
+        return self.shared[key]
 
     def origin(self, *path: str | int) -> Origin | None:
         """Return the file and line of a value, or of the nearest map around it that was written."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Annotated, Any, Self
 
 from pydantic import Field, ModelWrapValidatorHandler, PrivateAttr, model_validator
@@ -63,7 +64,7 @@ class Job(Settings):
         job._run = run_hash(written)
         return job
 
-    @property
+    @cached_property
     def pods(self) -> dict[str, int]:
         """Number of pods by role in lower case, for example {"chief": 1, "worker": 6, "ps": 2}."""
         raise TypeError(f"job kind {self.kind} does not say how its pods are counted")
@@ -73,7 +74,7 @@ class Job(Settings):
         """Roles whose pods hold no GPU even when the job has some."""
         return frozenset()
 
-    @property
+    @cached_property
     def gpu_pods(self) -> int:
         """Number of pods that hold GPUs."""
         return sum(count for role, count in self.pods.items() if role not in self.cpu_roles) if self.gpus else 0

@@ -174,6 +174,7 @@ def build(registry: Registry, environment: Environment, sources: Sources, *, all
     # Objects are plain dicts that all live until the end: collecting garbage among them only costs time.
     was_enabled = gc.isenabled()
     gc.disable()
+    environment.shared.clear()
     try:
         for component, make in _functions(registry, environment, sources, skipped):
             try:

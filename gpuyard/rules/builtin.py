@@ -8,7 +8,7 @@ from gpuyard.errors import nearest
 from gpuyard.manifests import Manifest, Rendered
 from gpuyard.manifests.api_versions import Api, api_life
 from gpuyard.manifests.crd_schemas import versions
-from gpuyard.manifests.references import Reference, is_built_in, made_in_cluster, references
+from gpuyard.manifests.references import Reference, is_built_in, made_in_cluster
 from gpuyard.manifests.schema import Schemas, Violation
 from gpuyard.manifests.violations import below
 from gpuyard.rules.rule import Context, Hit, Rule, Unjudged
@@ -109,7 +109,7 @@ def check_references(context: Context) -> Iterator[Hit | Unjudged]:
         known.update(("Secret", team.name, name) for name in (*team.secrets, *team.pull_secrets))
     missing: dict[tuple[str, str, str], list[tuple[Rendered, Reference]]] = {}
     for rendered in context.objects:
-        for reference in references(rendered.manifest):
+        for reference in rendered.references:
             # The queue that a job waits in is judged by the rule about its size.
             judged = reference.needed and reference.path[-2:] != ("schedulingPolicy", "queue")
             if judged and reference.target not in known and not is_built_in(reference):

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from gpuyard.errors import Origin
 from gpuyard.manifests import Identity, Rendered
 
 if TYPE_CHECKING:
     from gpuyard.model.environment import Environment
+
+T = TypeVar("T")
 
 Severity = Literal["error", "warning"]
 
@@ -76,6 +78,16 @@ class Context:
     objects: tuple[Rendered, ...]
     environment: Environment
     skipped: tuple[str, ...] = ()
+
+    def once(self, work: Callable[[Context], T]) -> T:
+        """Return what a function makes of this context; it is called once, however many rules ask."""
+        if work not in self._made:
+            self._made[work] = work(self)
+        return self._made[work]
+
+    @cached_property
+    def _made(self) -> dict[Callable[[Context], Any], Any]:
+        return {}
 
     @cached_property
     def by_kind(self) -> dict[str, list[Rendered]]:

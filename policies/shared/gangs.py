@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from gpuyard.manifests import Rendered
 from gpuyard.manifests.data import at, is_map
 from gpuyard.manifests.violations import below
+from gpuyard.rules import Context
 
 API_VERSION = "kubeflow.org/v1"
 REPLICAS = {
@@ -37,7 +39,7 @@ class Role:
     path: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Gang:
     """The pods of one training job.
 
@@ -70,12 +72,39 @@ class Gang:
             left -= members[-1][1]
         return members
 
+    @cached_property
+    def ask(self) -> tuple[int, ...]:
+        """Equal for gangs of which as many pods have the same amounts, on nodes told by the same part of a pod.
+
+        Jobs of one pool share these parts, so a rule that found one of them good need not look at the next.
+        """
+        parts: list[int] = []
+        last: Mapping[str, Any] = {}
+        for role, count in self.members:
+            pod = role.pod
+            parts.append(count)
+            if pod is not last:
+                parts += [id(pod.get("nodeSelector")), id(at(pod, "affinity", "nodeAffinity"))]
+                parts += [id(pod.get("tolerations")), id(pod.get("overhead")), id(pod.get("initContainers"))]
+                parts += [id(one.get("resources")) for one in pod.get("containers") or ()]
+            last = pod
+        return tuple(parts)
+
 
 def whole_number(value: Any) -> int | None:
     """Return a count as an integer; it may come as a float. None for what is no count: the schema says that."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def gangs(context: Context) -> dict[int, Gang]:
+    """Return the gangs of a render by `id` of their object, in its order. Most rules about jobs ask for them."""
+    return context.once(_read_gangs)
+
+
+def _read_gangs(context: Context) -> dict[int, Gang]:
+    return {id(rendered): gang for rendered in context.objects if (gang := read_gang(rendered))}
 
 
 def read_gang(rendered: Rendered) -> Gang | None:
@@ -88,10 +117,10 @@ def read_gang(rendered: Rendered) -> Gang | None:
     specs = at(spec, field)
     roles: list[Role] = []
     for name, role in specs.items() if is_map(specs) else ():
-        unset = 0 if (manifest["kind"], name) == ("MPIJob", "Worker") else 1
-        replicas = at(role, "replicas")
-        count = unset if replicas is None else whole_number(replicas)
-        pod = at(role, "template", "spec")
+        replicas, pod = at(role, "replicas"), at(role, "template", "spec")
+        if replicas is None:
+            replicas = 0 if (manifest["kind"], name) == ("MPIJob", "Worker") else 1
+        count = whole_number(replicas)
         if count is None or not is_map(pod):
             return None
         roles.append(Role(name, count, pod, ("spec", field, name, "template", "spec")))

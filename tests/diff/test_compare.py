@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from typing import Any
 
 import pytest
 
 from gpuyard.diff.nodes import pools_of
-from gpuyard.diff.state import PoolState, State, from_json, to_json
+from gpuyard.diff.state import PoolState, State, from_lines, to_lines
 from gpuyard.errors import Origin
 from gpuyard.manifests import Lifecycle, declare
 from gpuyard.manifests.credentials import Hidden, hide
@@ -114,14 +115,23 @@ def test_a_state_survives_being_written() -> None:
         (),
         ("volcano",),
     )
-    written = json_of(state)
-    assert from_json(written) == state
-    written["pools"][0]["added-by-a-newer-one"] = 1
-    assert from_json(written) == state
+    first, *objects = to_lines(state)
+    assert from_lines([first, *objects]) == state
+    newer = json.loads(first)
+    newer["pools"][0]["added-by-a-newer-one"] = 1
+    assert from_lines([json.dumps(newer), *objects]) == state
 
 
-def json_of(state: State) -> Any:
-    return json.loads(to_json(state))
+def test_an_object_that_both_sides_have_is_read_once() -> None:
+    today = declare({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"a": "ü\n"}})
+    state = from_lines(to_lines(State((declare(copy.deepcopy(today.manifest)),))), like=[today])
+
+    assert state.objects[0].manifest is today.manifest
+
+
+def test_a_state_of_another_format_is_refused() -> None:
+    with pytest.raises(ValueError, match="it tells its state in format 1; this one reads 2"):
+        from_lines(['{"format": 1, "objects": []}'])
 
 
 POOLS = (

@@ -9,6 +9,7 @@ a person reads. An unjudged file is the same, with `skipped`: the sources that w
 from __future__ import annotations
 
 import copy
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,7 +34,7 @@ class FixtureJob(Job):
     nodes: int = 1
     replicas: dict[str, int] | None = None
 
-    @property
+    @cached_property
     def pods(self) -> dict[str, int]:
         return self.replicas or {"worker": self.nodes}
 
