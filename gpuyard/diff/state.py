@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from gpuyard.errors import Origin
 from gpuyard.manifests import Identity, Lifecycle, Manifest, Rendered
 from gpuyard.manifests.data import is_list
+from gpuyard.manifests.scheduling import Taint, refusal
 
 if TYPE_CHECKING:
     from gpuyard.model.environment import Environment
@@ -32,7 +33,10 @@ class PoolState:
     nodes_max: int
     gpus: int
     labels: Mapping[str, str]
-    taints: tuple[tuple[str, str, str], ...]
+    taints: tuple[Taint, ...]
+
+    def accepts(self, pod: Mapping[str, Any]) -> bool:
+        return not refusal(pod, self.labels, self.taints, has_gpus=self.gpus > 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,14 +94,17 @@ class State:
 
 def describe(environment: Environment, build: Build) -> State:
     """Return the state of a render."""
-    from gpuyard.model.environment import GPU, POOL_LABEL
-
-    pools: list[PoolState] = []
-    for name, pool in environment.pools.items():
-        labels = {"kubernetes.io/os": "linux", POOL_LABEL: name, **pool.machine.node_labels, **pool.labels}
-        taints = [(taint.key, taint.value, taint.effect) for taint in pool.taints if taint.effect != "PreferNoSchedule"]
-        gpus = [(GPU, "", "NoSchedule")] if pool.machine.gpus else []
-        pools.append(PoolState(name, pool.nodes.min, pool.nodes.max, pool.machine.gpus, labels, (*gpus, *taints)))
+    pools = [
+        PoolState(
+            name,
+            pool.nodes.min,
+            pool.nodes.max,
+            pool.machine.gpus,
+            environment.node_labels(name),
+            environment.node_taints(name),
+        )
+        for name, pool in environment.pools.items()
+    ]
     jobs = [
         JobState(
             job.name,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from gpuyard.errors import Origin
 from gpuyard.manifests import Identity, Rendered
@@ -25,6 +25,8 @@ class Finding:
     message: what is wrong on the first line; the arithmetic on the lines below.
     origin:  the file and line that caused it; None when the object comes from no file of the user.
     written: what stands at `origin`: "nodes: 12". Empty where the object's path says more.
+    value:   what stands at `path`, safe to show: credentials are `Hidden`. None where nothing does, or no one value is
+             wrong.
     """
 
     rule: str
@@ -35,6 +37,7 @@ class Finding:
     fix: str = ""
     origin: Origin | None = None
     written: str = ""
+    value: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,7 @@ class Hit(NamedTuple):
     origin: Origin | None = None
     fix: str = ""
     written: str = ""
+    value: Any = None
 
 
 @dataclass(frozen=True)
@@ -162,6 +166,7 @@ def _finding(rule: Rule, hit: Hit) -> Finding:
         fix=hit.fix or rule.fix,
         origin=hit.origin or hit.rendered.origin,
         written=hit.written,
+        value=hit.value,
     )
 
 

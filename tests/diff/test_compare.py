@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from gpuyard.diff.nodes import pools_of
 from gpuyard.diff.state import PoolState, State, from_json, to_json
 from gpuyard.errors import Origin
 from gpuyard.manifests import Lifecycle, declare
@@ -122,26 +121,3 @@ def test_a_state_survives_being_written() -> None:
 
 def json_of(state: State) -> Any:
     return json.loads(to_json(state))
-
-
-POOLS = (
-    PoolState("h100", 1, 1, 8, {"zone": "a"}, (("nvidia.com/gpu", "", "NoSchedule"),)),
-    PoolState("owned", 1, 1, 8, {"zone": "b"}, (("nvidia.com/gpu", "", "NoSchedule"), ("owner", "x", "NoExecute"))),
-    PoolState("cpu", 1, 1, 0, {"zone": "b"}, ()),
-)
-
-
-@pytest.mark.parametrize(
-    ("pod", "expected"),
-    [
-        ({}, ["cpu"]),
-        ({"tolerations": [{"operator": "Exists"}]}, ["h100", "owned", "cpu"]),
-        ({"tolerations": [{"key": "nvidia.com/gpu", "value": "present"}]}, ["h100", "cpu"]),
-        ({"tolerations": [{"operator": "Exists"}], "nodeSelector": {"zone": "b"}}, ["owned", "cpu"]),
-        ({"tolerations": [{"operator": "Exists"}], "nodeSelector": {"nvidia.com/gpu.present": "true"}},
-         ["h100", "owned"]),
-        ({"nodeSelector": {"node-role.kubernetes.io/control-plane": ""}}, []),
-    ],
-)  # fmt: skip
-def test_where_a_daemon_set_has_pods(pod: dict[str, Any], expected: list[str]) -> None:
-    assert [pool.name for pool in pools_of(pod, POOLS)] == expected
