@@ -8,13 +8,10 @@ from typing import Any
 from components.jobs.pod import labels
 from components.jobs.refuse import refusal
 from components.jobs.volumes import checkpoint_claim
-from gpuyard.manifests import Lifecycle, Manifest, Rendered, declare
+from gpuyard.manifests import RUN, Manifest, Rendered, declare
 from gpuyard.model.environment import Environment
 from gpuyard.model.jobs import HASH_LENGTH, ROOM_FOR_INDEX, Job
 from gpuyard.model.settings import seconds
-
-RUN = Lifecycle(retain=True, replace="never", ignore=("spec",), wait=False)
-"""A run is never changed, replaced or deleted by us, and nothing waits for its end."""
 
 
 def run(environment: Environment, job: Job, kind: str, spec: Manifest) -> Iterator[Rendered]:

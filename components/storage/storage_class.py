@@ -8,6 +8,7 @@ from typing import Any
 
 from gpuyard.errors import Problem
 from gpuyard.manifests import Manifest
+from gpuyard.manifests.data import is_list
 from gpuyard.model.environment import Environment, StorageClass
 from gpuyard.model.settings import kebab
 
@@ -109,7 +110,7 @@ def storage_class(name: str, options: StorageClass) -> Manifest:
     for option, parameter in driver.options.items():
         value: Any = getattr(options, option)
         if value is not None:
-            parameters[parameter] = ",".join(value) if isinstance(value, list) else str(value)  # pyright: ignore[reportUnknownArgumentType]  # a list of strings in the model
+            parameters[parameter] = ",".join(value) if is_list(value) else str(value)
     metadata: dict[str, Any] = {"name": name, "labels": {"app.kubernetes.io/managed-by": "gpuyard"}}
     if options.default:
         metadata["annotations"] = {"storageclass.kubernetes.io/is-default-class": "true"}

@@ -23,7 +23,8 @@ _COLOURS = {"+": "green", "-": "red", "~": "yellow", "±": "magenta"}
 @click.option(
     "--base",
     metavar="REV|DIR",
-    help="A git revision, or the folder of another project.  [default: where HEAD left origin/main, else HEAD]",
+    help="A git revision, the folder of another project, or one that `render --out` wrote."
+    "  [default: where HEAD left origin/main, else HEAD]",
 )
 @click.option("--format", "form", type=click.Choice(["text", "json", "markdown"]), default="text", show_default=True)
 @stacks_option
@@ -31,7 +32,7 @@ _COLOURS = {"+": "green", "-": "red", "~": "yellow", "±": "magenta"}
 def command(env: str, base: str | None, form: str, stacks: Path | None, allow_missing_sources: bool) -> None:
     """Tell what changes in ENV since a base, and what follows from it.
 
-    The base is rendered by its own code. Exit code 0: nothing changes. 1: something does. 2: an error.
+    A project as base is rendered by its own code. Exit code 0: nothing changes. 1: something does. 2: an error.
     """
     from gpuyard.diff.report import as_json, as_markdown, as_text
 
@@ -55,6 +56,7 @@ def command(env: str, base: str | None, form: str, stacks: Path | None, allow_mi
 
 def _report(env: str, base: str | None, stacks: Path, allow_missing: bool) -> Report:
     """Render both sides and compare them."""
+    from gpuyard.cli.committed import is_committed, read_committed
     from gpuyard.cli.state import render_state
     from gpuyard.diff.base import open_base, render_base
     from gpuyard.diff.consequences import FACTS
@@ -64,15 +66,19 @@ def _report(env: str, base: str | None, stacks: Path, allow_missing: bool) -> Re
 
     root = find_root(Path.cwd())
     after = render_state(env, stacks, allow_missing=allow_missing)
-    with open_base(base, root) as opened:
-        before = render_base(
-            opened, root, env, stacks, allow_missing=allow_missing, without=after.skipped, like=after.objects
-        )
+    if base and is_committed(Path(base)):
+        label, before = base, read_committed(Path(base), after)
+    else:
+        with open_base(base, root) as opened:
+            before = render_base(
+                opened, root, env, stacks, allow_missing=allow_missing, without=after.skipped, like=after.objects
+            )
+        label = opened.label
     if set(before.skipped) - set(after.skipped):
         # What one side goes without would look like a change.
         after = render_state(env, stacks, allow_missing=True, without=before.skipped)
     outcomes = judge(compare(before.objects, after.objects), View(before, after), FACTS)
-    return Report(env, opened.label, outcomes, after.skipped)
+    return Report(env, label, outcomes, after.skipped)
 
 
 def _coloured(text: str) -> str:

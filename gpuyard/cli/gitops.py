@@ -20,6 +20,20 @@ Entry = tuple[str, Manifest]
 """The path of a file without its suffix, and the object in it."""
 
 _FLUX_ANNOTATION = "kustomize.toolkit.fluxcd.io"
+CONTROLLERS = ("argocd/", "flux/")
+"""Folders of a tree with the objects that are for the controller alone."""
+
+_ANNOTATIONS = frozenset(
+    {
+        "argocd.argoproj.io/compare-options",
+        "argocd.argoproj.io/sync-options",
+        "argocd.argoproj.io/sync-wave",
+        f"{_FLUX_ANNOTATION}/prune",
+        f"{_FLUX_ANNOTATION}/ssa",
+    }
+)
+"""All that is put on objects for a controller."""
+
 _AWAITED = ("Deployment", "StatefulSet", "DaemonSet", "Job")
 
 
@@ -84,6 +98,17 @@ def _annotated(manifest: Manifest, annotations: Mapping[str, str]) -> Manifest:
     metadata: Manifest = manifest["metadata"]
     own: dict[str, str] = metadata.get("annotations") or {}
     return {**manifest, "metadata": {**metadata, "annotations": {**own, **annotations}}}
+
+
+def without_annotations(manifest: Manifest) -> Manifest:
+    """Return an object of a tree as it was before it got the annotations for its controller."""
+    metadata: Manifest = manifest["metadata"]
+    own: dict[str, str] = metadata.get("annotations") or {}
+    if _ANNOTATIONS.isdisjoint(own):
+        return manifest
+    kept = {key: value for key, value in own.items() if key not in _ANNOTATIONS}
+    rest = {key: value for key, value in metadata.items() if key != "annotations"}
+    return {**manifest, "metadata": {**rest, "annotations": kept} if kept else rest}
 
 
 def _argocd_annotations(rendered: Rendered, wave: int) -> dict[str, str]:

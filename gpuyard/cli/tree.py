@@ -19,6 +19,9 @@ from gpuyard.manifests.emit import to_yaml
 MARK = ".gpuyard-render"
 """Lists the files of the folder: these gpuyard may replace and remove, all others it may not."""
 
+INCOMPLETE = "# Incomplete: rendered without "
+"""Begins the line of a source that the render went without."""
+
 _LONGEST = 200
 """Characters of a file's name; file systems take 255 bytes, suffixes included."""
 _ODD = re.compile("[^a-z0-9.-]")
@@ -63,7 +66,7 @@ def tree_files(entries: Iterable[tuple[str, Manifest]], form: str, *, skipped: S
         for path, manifest in entries
     }
     lines = ["# Written by `gpuyard render --out`, which replaces these files: change the environment instead."]
-    lines += [f"# Incomplete: rendered without {name}, which was not in the cache." for name in skipped]
+    lines += [f"{INCOMPLETE}{name}, which was not in the cache." for name in skipped]
     texts[MARK] = "\n".join([*lines, *sorted(texts)]) + "\n"
     return {path: text.encode() for path, text in sorted(texts.items())}
 

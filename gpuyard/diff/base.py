@@ -67,6 +67,15 @@ def open_base(given: str | None, root: Path) -> Generator[Base]:
     """Yield the base as a folder; that of a revision is a git worktree, which is removed again, also after Ctrl-C."""
     label, where = find_base(given, root)
     if isinstance(where, Path):
+        if not (where / "Pulumi.yaml").is_file():
+            raise InputError(
+                Problem(
+                    "the base is neither a project nor a render",
+                    Origin(label),
+                    detail="a project has Pulumi.yaml; a render is the whole folder that `gpuyard render --out` wrote",
+                    fix="give one of these folders, or a revision",
+                )
+            )
         yield Base(label, _project(where, label))
         return
     prefix = _git(root, "rev-parse", "--show-prefix") or ""

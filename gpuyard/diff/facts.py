@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple
 
-from gpuyard.diff.state import JobState, State
+from gpuyard.diff.state import JobState, PoolState, State
 from gpuyard.errors import listed
 from gpuyard.manifests.diff import Change
 
@@ -122,3 +122,12 @@ def jobs_there(jobs: list[JobState]) -> str:
     total = count(sum(job.total for job in jobs), "GPU")
     verb = "holds" if len(jobs) == 1 else "hold"
     return f"{count(len(jobs), 'declared job')} {verb} {total} there: {listed(job.product for job in jobs)}"
+
+
+def nodes_text(pools: Iterable[PoolState]) -> str:
+    """Return `24 nodes of pools h100, a100`, or `16 to 32 nodes of pool h100` where the number moves."""
+    known = list(pools)
+    low, high = sum(pool.nodes_min for pool in known), sum(pool.nodes_max for pool in known)
+    number = f"{low} to {high}" if low != high else str(high)
+    names = ", ".join(pool.name for pool in known)
+    return f"{number} node{'' if high == 1 else 's'} of pool{'' if len(known) == 1 else 's'} {names}"

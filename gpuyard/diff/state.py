@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from gpuyard.errors import Origin
 from gpuyard.manifests import Identity, Lifecycle, Manifest, Rendered
 from gpuyard.manifests.data import is_list
+from gpuyard.manifests.scheduling import Taint, refusal
 
 if TYPE_CHECKING:
     from gpuyard.model.environment import Environment
@@ -34,7 +35,10 @@ class PoolState:
     nodes_max: int
     gpus: int
     labels: Mapping[str, str]
-    taints: tuple[tuple[str, str, str], ...]
+    taints: tuple[Taint, ...]
+
+    def accepts(self, pod: Mapping[str, Any]) -> bool:
+        return not refusal(pod, self.labels, self.taints, has_gpus=self.gpus > 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +96,17 @@ class State:
 
 def describe(environment: Environment, build: Build) -> State:
     """Return the state of a render."""
-    from gpuyard.model.environment import GPU, POOL_LABEL
-
-    pools: list[PoolState] = []
-    for name, pool in environment.pools.items():
-        labels = {"kubernetes.io/os": "linux", POOL_LABEL: name, **pool.machine.node_labels, **pool.labels}
-        taints = [(taint.key, taint.value, taint.effect) for taint in pool.taints if taint.effect != "PreferNoSchedule"]
-        gpus = [(GPU, "", "NoSchedule")] if pool.machine.gpus else []
-        pools.append(PoolState(name, pool.nodes.min, pool.nodes.max, pool.machine.gpus, labels, (*gpus, *taints)))
+    pools = [
+        PoolState(
+            name,
+            pool.nodes.min,
+            pool.nodes.max,
+            pool.machine.gpus,
+            environment.node_labels(name),
+            environment.node_taints(name),
+        )
+        for name, pool in environment.pools.items()
+    ]
     jobs = [
         JobState(
             job.name,
@@ -147,12 +154,13 @@ def from_lines(lines: Iterable[str], like: Iterable[Rendered] = ()) -> State:
     if first["format"] != FORMAT:
         raise ValueError(f"it tells its state in format {first['format']}; this one reads {FORMAT}")
     known = {digest(one.manifest): one.manifest for one in like}
-    lives = [Lifecycle(**_known(Lifecycle, one)) for one in first["lifecycles"]]
+    lives: list[Lifecycle] = [Lifecycle(**_known(Lifecycle, one)) for one in first["lifecycles"]]
     objects: list[Rendered] = []
     for header in rest:
         written, (its_digest, id, component, layer, life, origin) = next(rest), json.loads(header)
         manifest = known.get(its_digest) or json.loads(written)
-        objects.append(Rendered(manifest, id, component, layer, Origin(*origin) if origin else None, lives[life]))
+        lifecycle = lives[int(life)]
+        objects.append(Rendered(manifest, id, component, layer, Origin(*origin) if origin else None, lifecycle))
     return State(
         tuple(objects),
         tuple(PoolState(**_known(PoolState, one)) for one in first["pools"]),

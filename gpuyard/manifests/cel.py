@@ -9,6 +9,7 @@ isSorted, ...) it does not know: a rule with one of them is not run, and is name
 from __future__ import annotations
 
 import base64
+import contextlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
@@ -89,7 +90,7 @@ class Engine:
         )
 
         extensions = [ext_bindings.ExtBindings(), ext_optional.ExtOptional(), ext_strings.ExtStrings()]
-        return cel.NewEnv(variables={"self": cel.Type.DYN}, extensions=extensions)
+        return cel.NewEnv(variables={"self": cel.Type.DYN, "oldSelf": cel.Type.DYN}, extensions=extensions)
 
 
 def check_rules(engine: Engine, place: Place, value: Any, unrun: dict[str, str]) -> Iterator[Found]:
@@ -97,27 +98,47 @@ def check_rules(engine: Engine, place: Place, value: Any, unrun: dict[str, str])
 
     A rule about the old object says nothing of a new one.
     """
-    rules = [rule for rule in place.rules if not _OLD.search(rule["rule"])]
+    rules = [rule for rule in place.rules if not compares_states(rule)]
     if not rules:
         return
-    data = {"self": _prepared(value, place.shape)}
+    data = {"self": prepared(value, place.shape)}
     for rule in rules:
-        text: str = rule["rule"]
-        result = engine.evaluate(text, data)
-        if isinstance(result, Failure) and not result.reason.startswith(_OBJECT_IS_WRONG):
-            unrun[text] = result.reason
-        elif isinstance(result, Failure):
-            yield Found((), value, f"{result.reason}, which this rule needs: {_one_line(text)}")
-        elif result is not True:
-            steps = tuple(name or word for name, word in _FIELD.findall(rule.get("fieldPath", "")))
-            yield Found(steps, _at(value, steps), _message(engine, rule, data))
+        found = run_rule(engine, rule, data, value)
+        if isinstance(found, Failure):
+            unrun[rule["rule"]] = found.reason
+        elif found:
+            yield found
+
+
+def compares_states(rule: Mapping[str, Any]) -> bool:
+    """Return whether a rule is about a change: it compares a value with the one before."""
+    return bool(_OLD.search(rule["rule"]))
+
+
+def run_rule(
+    engine: Engine, rule: Mapping[str, Any], data: Mapping[str, Any], value: Any, within: str = "{}"
+) -> Found | Failure | None:
+    """Return what a rule finds, None where it is kept, or why there is no verdict.
+
+    value: what it is about, as it is written. within: an expression around those of the rule.
+    """
+    text: str = rule["rule"]
+    result = engine.evaluate(within.replace("{}", text), data)
+    if result is True:
+        return None
+    if isinstance(result, Failure):
+        if not result.reason.startswith(_OBJECT_IS_WRONG):
+            return result
+        return Found((), value, f"{result.reason}, which this rule needs: {one_line(text)}")
+    steps = tuple(name or word for name, word in _FIELD.findall(rule.get("fieldPath", "")))
+    return Found(steps, _at(value, steps), _message(engine, rule, data, within))
 
 
 def unrun_rules(engine: Engine, kind: str, tree: Tree) -> Iterator[Unrun]:
     """Yield the rules of a kind that are never run, in the order of the CRD."""
     for path, rule in _rules(tree, ""):
         text = rule["rule"]
-        if _OLD.search(text):
+        if compares_states(rule):
             yield Unrun(kind, path, text, "it compares with the object before a change")
         elif isinstance(failure := engine.compile(text), Failure):
             yield Unrun(kind, path, text, failure.reason)
@@ -132,15 +153,16 @@ def _rules(tree: Tree, path: str) -> Iterator[tuple[str, dict[str, Any]]]:
             yield from _rules(tree[field], path + shown)
 
 
-def _message(engine: Engine, rule: Mapping[str, Any], data: Mapping[str, Any]) -> str:
+def _message(engine: Engine, rule: Mapping[str, Any], data: Mapping[str, Any], within: str) -> str:
     if "messageExpression" in rule:
-        made = engine.evaluate(rule["messageExpression"], data)
+        made = engine.evaluate(within.replace("{}", rule["messageExpression"]), data)
         if isinstance(made, str) and made.strip():
             return made.strip()
-    return rule.get("message", "").strip() or f"failed rule: {_one_line(rule['rule'])}"
+    return rule.get("message", "").strip() or f"failed rule: {one_line(rule['rule'])}"
 
 
-def _one_line(text: str) -> str:
+def one_line(text: str) -> str:
+    """Return a rule as one line."""
     return " ".join(text.split())
 
 
@@ -150,7 +172,7 @@ def _at(value: Any, steps: Iterable[str]) -> Any:
     return value
 
 
-def _prepared(value: Any, shape: Tree) -> Any:
+def prepared(value: Any, shape: Tree) -> Any:
     """Return a value as rules see it: defaults filled in, fields under the names CEL can take.
 
     The engine takes no times from Python, so they stay text: a rule that compares one with a time has no verdict.
@@ -159,23 +181,24 @@ def _prepared(value: Any, shape: Tree) -> Any:
         fields: Mapping[str, Tree] = shape.get("properties", {})
         rest: Tree = shape.get("additionalProperties", {})
         made = {
-            _identifier(name) if name in fields else name: _prepared(child, fields.get(name, rest))
+            identifier(name) if name in fields else name: prepared(child, fields.get(name, rest))
             for name, child in value.items()
         }
         for name, field in fields.items():
             if name not in value and "default" in field:
-                made[_identifier(name)] = _prepared(field["default"], field)
+                made[identifier(name)] = prepared(field["default"], field)
         return made
     if is_list(value):
-        return [_prepared(child, shape.get("items", {})) for child in value]
+        return [prepared(child, shape.get("items", {})) for child in value]
     if isinstance(value, int) and not isinstance(value, bool) and shape.get("type") == "number":
         return float(value)
     if isinstance(value, str) and shape.get("format") == "byte":
-        return base64.b64decode(value)  # the schema has made sure that it can be read
+        with contextlib.suppress(ValueError):  # what cannot be read, the schema refuses
+            return base64.b64decode(value)
     return value
 
 
-def _identifier(name: str) -> str:
+def identifier(name: str) -> str:
     """Return a field's name as rules write it: `__namespace__`, `storage__dash__class`."""
     if name in _RESERVED:
         return f"__{name}__"

@@ -25,6 +25,13 @@ _ASSIGNED = re.compile(
 )
 
 
+_OPEN = re.compile(r"(?:apiVersion|kind|type|immutable|metadata\.(?:name|namespace|labels))(?![\w-])")
+"""Paths of a Secret or a ConfigMap that hold nothing secret."""
+_VARIABLE = re.compile(r"\benv\[\d+\]\.(?!(?:name|valueFrom)(?![\w-]))|\.value$")
+_LAST = re.compile(r"([\w-]+)(?:\[\d+\])*$|\[\"([^\"]*)\"\](?:\[\d+\])*$")
+"""The last key of a path."""
+
+
 def credential(name: str, value: Any) -> str:
     """Return what is wrong with a value, without a part of it in the text; "" when nothing is."""
     if not value or not isinstance(value, str):
@@ -97,6 +104,28 @@ def hide_data(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
         metadata = {**manifest["metadata"], "annotations": {key: Hidden(value) for key, value in annotations.items()}}
         hidden["metadata"] = metadata
     return hidden
+
+
+def hide_at(kind: str, path: str, value: Any) -> Any:
+    """Return a value that stands at a JSON path of an object of a kind as `hide` does, its place and its keys counted.
+
+    What its neighbours would tell is not known here: all that a variable, a Secret or a ConfigMap holds is hidden.
+    """
+    if value is None:
+        return None
+    if (kind in ("ConfigMap", "Secret") and not _OPEN.match(path)) or _VARIABLE.search(path):
+        return Hidden(value)
+    word = _LAST.search(path)
+    return _hide_named(word[1] or word[2] if word else "", value)
+
+
+def _hide_named(name: str, value: Any) -> Any:
+    if is_map(value):
+        return {key: _hide_named(key, child) for key, child in hide_variable(value).items()}
+    if is_list(value):
+        return [_hide_named(name, child) for child in value]
+    # The key of a label, a taint or a field of a Secret is a name.
+    return Hidden(value) if name != "key" and credential(name, str(value)) else hide(value)
 
 
 @lru_cache(maxsize=65536)

@@ -7,15 +7,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, Literal, NamedTuple
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from gpuyard.manifests.credentials import hide, hide_data, hide_variable
-from gpuyard.manifests.data import is_list, is_map
-from gpuyard.manifests.immutable import is_immutable
+from gpuyard.manifests.data import at, is_list, is_map
+from gpuyard.manifests.immutable import Refusal, Unknown, is_immutable
 from gpuyard.manifests.merge_keys import item_keys
 from gpuyard.manifests.rendered import Identity, Rendered
 from gpuyard.manifests.violations import below
+
+if TYPE_CHECKING:
+    from gpuyard.manifests.transitions import Transitions
 
 Verb = Literal["added", "removed", "changed", "replaced"]
 
@@ -69,9 +73,11 @@ def path_text(path: Path) -> str:
 class Change:
     """One object that is not the same in both renders.
 
-    verb:   `replaced` when a field changes that the API server never changes.
+    verb:   `replaced` when the API server never makes this change.
     before: None for what is added.
     after:  None for what is removed.
+    refused: what the rules of its CRD say against a change of the object; such a change is `replaced`, too.
+    unknown: rules of its CRD that may be against it and cannot be run.
     former: of an added run, the run of the same job that stays beside it; `fields` is what differs between the two.
     fields: values are safe to show: credentials are `Hidden`.
     """
@@ -81,6 +87,8 @@ class Change:
     after: Rendered | None
     fields: tuple[FieldChange, ...] = ()
     former: Rendered | None = None
+    refused: tuple[Refusal, ...] = ()
+    unknown: tuple[Unknown, ...] = ()
 
     @property
     def rendered(self) -> Rendered:
@@ -113,6 +121,7 @@ def compare(before: Sequence[Rendered], after: Sequence[Rendered]) -> list[Chang
     Objects are the same when the API server calls them the same. Of the rest, those of one kind with one stable id
     belong together: two runs of one job, or two versions of a one-shot Job.
     """
+    rules = _Rules(after)
     gone = {one.identity: one for one in before}
     fresh: list[Rendered] = []
     found: list[Change] = []
@@ -123,7 +132,7 @@ def compare(before: Sequence[Rendered], after: Sequence[Rendered]) -> list[Chang
         if former is None:
             fresh.append(one)
         elif former.manifest != one.manifest or former.lifecycle != one.lifecycle:
-            found.append(_changed(former, one))
+            found.append(rules.applied(_changed(former, one)))
     by_id: dict[tuple[str, str, str], list[Rendered]] = {}
     for one in gone.values():
         by_id.setdefault(_stable(one), []).append(one)
@@ -141,6 +150,48 @@ def compare(before: Sequence[Rendered], after: Sequence[Rendered]) -> list[Chang
             found.append(Change("replaced", former, one, fields))
     found.sort(key=lambda change: places[id(change.after)])
     return [*found, *(Change("removed", one, None) for one in gone.values())]
+
+
+class _Rules:
+    """What CRDs of a render say about changes; asked only where an object of theirs changes."""
+
+    def __init__(self, objects: Sequence[Rendered]) -> None:
+        self._crds = [one.manifest for one in objects if one.manifest["kind"] == "CustomResourceDefinition"]
+
+    @cached_property
+    def _kinds(self) -> set[tuple[Any, Any]]:
+        return {(at(crd, "spec", "group"), at(crd, "spec", "names", "kind")) for crd in self._crds}
+
+    @cached_property
+    def _transitions(self) -> Transitions:
+        from gpuyard.manifests.transitions import Transitions  # with the schemas, which most diffs do without
+
+        return Transitions(self._crds)
+
+    def applied(self, change: Change) -> Change:
+        """Return a change of an object with what the rules say about it. What no deploy writes is not judged."""
+        before, after = change.before, change.after
+        paths = [one.path for one in change.fields if not one.ignored and one.path[0] not in ("lifecycle", "metadata")]
+        if not (before and after and paths) or change.identity[:2] not in self._kinds:
+            return change
+        said = [
+            one
+            for one in self._transitions.judge(before.manifest, after.manifest)
+            if any(_meet(one.steps, path) for path in paths)
+        ]
+        refused = tuple(one for one in said if isinstance(one, Refusal))
+        unknown = tuple(one for one in said if isinstance(one, Unknown))
+        return replace(change, verb="replaced" if refused else change.verb, refused=refused, unknown=unknown)
+
+
+def _meet(steps: Path, path: Path) -> bool:
+    """Return whether one of two paths lies at or below the other. Items of lists are not told apart."""
+    for one, other in zip(steps, path, strict=False):
+        if isinstance(one, int) or isinstance(other, (int, Item)):
+            return True
+        if one != other:
+            return False
+    return True
 
 
 def _stable(rendered: Rendered) -> tuple[str, str, str]:

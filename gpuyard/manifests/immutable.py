@@ -19,6 +19,21 @@ class Immutable(NamedTuple):
     but: tuple[tuple[str, ...], ...] = ()
 
 
+class Refusal(NamedTuple):
+    """What a rule of a CRD says against a change: the steps to the value that it is about, and its message."""
+
+    steps: tuple[str | int, ...]
+    message: str
+
+
+class Unknown(NamedTuple):
+    """A rule of a CRD that may be against a change and cannot be run: the steps to the value, its text, and why."""
+
+    steps: tuple[str | int, ...]
+    rule: str
+    reason: str
+
+
 _SELECTOR = (("spec", "selector"),)
 _SPEC = (("spec",),)
 _ROLE = (("roleRef",),)

@@ -94,7 +94,7 @@ class _Finder:
             found["keys"] = {key: self._default(items, key) for key in keys}
         if rules := schema.get("x-kubernetes-validations"):
             found["rules"] = rules
-            found["shape"] = _shape(schema)
+            found["shape"] = shape(schema)
         # Pods are checked with their containers.
         below = {
             key: tree
@@ -138,15 +138,15 @@ class _Finder:
         return self._definitions[schema["$ref"].removeprefix(_REFERENCE)] if "$ref" in schema else schema
 
 
-def _shape(schema: Mapping[str, Any]) -> Tree:
+def shape(schema: Mapping[str, Any]) -> Tree:
     """Return what the evaluation of a rule has to know of a schema: fields, defaults, and which texts are more."""
     result: Tree = {keyword: schema[keyword] for keyword in _SHAPE if keyword in schema}
     if fields := schema.get("properties"):
-        result["properties"] = {name: _shape(field) for name, field in fields.items()}
+        result["properties"] = {name: shape(field) for name, field in fields.items()}
     for keyword in ("items", "additionalProperties"):
         if is_map(child := schema.get(keyword)):
-            result[keyword] = _shape(child)
+            result[keyword] = shape(child)
     branches = schema.get("anyOf")
     if branches and branches[0] == {"type": "null"}:
-        return _shape(branches[1]) | result
+        return shape(branches[1]) | result
     return result

@@ -164,15 +164,16 @@ def _of_pod(found: list[Reference], path: Path, pod: Mapping[str, Any], namespac
             inside = (*path, "volumes", index, "projected", "sources", number)
             found += _of_source(inside, source, namespace, _PROJECTED, "mounts")
     for group in ("initContainers", "containers"):
-        for index, container in enumerate(pod.get(group) or ()):
+        containers: Sequence[Mapping[str, Any]] = pod.get(group) or ()
+        for index, container in enumerate(containers):
             variables: Sequence[Mapping[str, Any]] = container.get("env") or ()
             sources: Sequence[Mapping[str, Any]] = container.get("envFrom") or ()
             for number, variable in enumerate(variables):
                 if "valueFrom" in variable and (source := variable["valueFrom"]):
                     inside = (*path, group, index, "env", number, "valueFrom")
                     found += _of_source(inside, source, namespace, _VARIABLES, "reads")
-            for number, source in enumerate(sources):
-                found += _of_source((*path, group, index, "envFrom", number), source, namespace, _ENVIRONMENTS, "reads")
+            for number, each in enumerate(sources):
+                found += _of_source((*path, group, index, "envFrom", number), each, namespace, _ENVIRONMENTS, "reads")
 
 
 def _of_source(path: Path, value: Mapping[str, Any], namespace: str, fields: _Fields, reason: str) -> list[Reference]:

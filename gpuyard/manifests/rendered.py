@@ -108,6 +108,10 @@ RETAINED_CRD = Lifecycle(retain=True, replace="never")
 """Deleting a CRD deletes every object of its kind in every namespace, so no command of ours does it."""
 
 
+RUN = Lifecycle(retain=True, replace="never", ignore=("spec",), wait=False)
+"""A run of a training job is never changed, replaced or deleted by us, and nothing waits for its end."""
+
+
 def declare(
     manifest: Manifest,
     *,

@@ -17,6 +17,8 @@ from pydantic_core import CoreSchema
 
 from gpuyard.errors import Origin
 from gpuyard.manifests.quantity import add_resources
+from gpuyard.manifests.scheduling import GPU
+from gpuyard.manifests.scheduling import Taint as NodeTaint
 from gpuyard.model.fabrics import FABRICS, Fabric
 from gpuyard.model.jobs import Job
 from gpuyard.model.layers import Path, Written
@@ -25,8 +27,10 @@ from gpuyard.model.settings import Dns1035Label, DnsLabel, Quantity, Settings
 
 Provider = Literal["eks", "gke", "aks", "oci", "on-prem", "kubeadm", "kind"]
 
+VERSIONS = tuple(f"1.{minor}" for minor in range(30, 38))
+"""Minor versions of Kubernetes that clusters may have."""
+
 POOL_LABEL = "gpuyard.dev/pool"
-GPU = "nvidia.com/gpu"
 
 
 class Cluster(Settings):
@@ -34,9 +38,16 @@ class Cluster(Settings):
 
     name: DnsLabel
     provider: Provider
-    kubernetes: Annotated[str, Field(pattern=r"^1\.\d{2}$")]
+    kubernetes: Annotated[str, Field(json_schema_extra={"enum": [*VERSIONS]})]
     protect: bool = False
     registry: str = ""
+
+    @field_validator("kubernetes")
+    @classmethod
+    def supported(cls, value: str) -> str:
+        if value not in VERSIONS:
+            raise ValueError(f"accepted are the minor versions {VERSIONS[0]} to {VERSIONS[-1]}")
+        return value
 
 
 class Nodes(Settings):
@@ -262,6 +273,18 @@ class Environment:
             if places:
                 return places[-1].origin
         return None
+
+    def node_labels(self, pool: str) -> dict[str, str]:
+        """Return the labels that are known of every node of a pool."""
+        found = self.pools[pool]
+        product = {"nvidia.com/gpu.product": found.machine.product} if found.machine.product else {}
+        return {"kubernetes.io/os": "linux", POOL_LABEL: pool, **product, **found.machine.node_labels, **found.labels}
+
+    def node_taints(self, pool: str) -> tuple[NodeTaint, ...]:
+        """Return the taints of a pool's nodes that keep pods away which do not tolerate them."""
+        found = self.pools[pool]
+        own = [(one.key, one.value, one.effect) for one in found.taints if one.effect != "PreferNoSchedule"]
+        return (*([(GPU, "", "NoSchedule")] if found.machine.gpus else []), *own)
 
     def addon(self, name: str, settings: type[S]) -> S | None:
         """Return the settings of an add-on, or None when this environment does not have it."""

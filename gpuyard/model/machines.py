@@ -13,6 +13,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from gpuyard.manifests.quantity import parse_quantity
+from gpuyard.manifests.text import value_problem
 from gpuyard.model.settings import Quantity, Settings
 
 GENERATIONS = {"V100": 70, "T4": 75, "A100": 80, "A10G": 86, "L4": 89, "H100": 90, "H200": 90, "B200": 100}
@@ -29,7 +30,8 @@ class Machine(Settings):
     memory: of the whole node; pods get less, see `allocatable_memory`.
     gpu:    short name of the card, a key of GENERATIONS.
     nics:   interfaces by fabric, as one node offers them.
-    instance_type: whether nodes carry the type's name as node.kubernetes.io/instance-type; only clouds set that label.
+    instance_type: whether nodes carry the type's name as node.kubernetes.io/instance-type; only clouds set that label,
+            and only such a name has to be a label's value: "DGX H100" is none.
     """
 
     name: str
@@ -53,6 +55,12 @@ class Machine(Settings):
             raise ValueError(
                 f"gpu is {self.gpu or 'left out'}; a machine with GPUs names one of {', '.join(sorted(GENERATIONS))}"
             )
+        return self
+
+    @model_validator(mode="after")
+    def name_as_label(self) -> Machine:
+        if self.instance_type and (problem := value_problem(self.name)):
+            raise ValueError(f"with instance_type the name is a label of nodes, but {problem}")
         return self
 
     @property
@@ -125,7 +133,7 @@ MACHINES = {
             _AZURE + "gpu-accelerated/ndh100v5-series", infiniband=8,
         ),
         _nvidia("BM.GPU.H100.8", 224, "2Ti", 8, "NVIDIA-H100-80GB-HBM3", "80Gi", _OCI),
-        _nvidia("DGX-H100", 224, "2Ti", 8, "NVIDIA-H100-80GB-HBM3", "80Gi", _DGX),
+        _nvidia("DGX H100", 224, "2Ti", 8, "NVIDIA-H100-80GB-HBM3", "80Gi", _DGX),
         # CPU machines for system services and for roles without GPUs.
         Machine(name="m7i.2xlarge", cpu=8, memory="32Gi", instance_type=True, source=_EC2 + "gp.html"),
         Machine(name="m7i.8xlarge", cpu=32, memory="128Gi", instance_type=True, source=_EC2 + "gp.html"),

@@ -8,6 +8,7 @@ from gpuyard.errors import nearest
 from gpuyard.manifests import Manifest, Rendered
 from gpuyard.manifests.api_versions import Api, api_life
 from gpuyard.manifests.crd_schemas import versions
+from gpuyard.manifests.credentials import hide_at
 from gpuyard.manifests.references import Reference, is_built_in, made_in_cluster
 from gpuyard.manifests.schema import Schemas, Violation
 from gpuyard.manifests.violations import below
@@ -36,10 +37,12 @@ def check_schemas(context: Context) -> Iterator[Hit | Unjudged]:
                     "kind",
                     f"unknown kind\nneither Kubernetes {kubernetes} nor a CRD of this render has {kind}",
                     fix="render the CRD, or correct apiVersion and kind",
+                    value=manifest["kind"],
                 )
         for violation in found:
             message = f"a field that the API server would refuse or drop\n{_said(manifest['kind'], violation)}"
-            yield Hit(rendered, violation.path, message)
+            value = hide_at(manifest["kind"], violation.path, violation.value)
+            yield Hit(rendered, violation.path, message, value=value)
     for kind, rule, reason in schemas.without_verdict():
         yield Unjudged(f"every {kind}", f"a rule of its CRD cannot be run: {reason}: {' '.join(rule.split())}")
 
@@ -64,7 +67,7 @@ def check_deprecated(context: Context) -> Iterator[Hit]:
         key = (manifest["apiVersion"], manifest["kind"])
         if key in custom:
             said = custom[key].get("deprecationWarning") or f"{' '.join(key)} is deprecated by its CRD"
-            yield Hit(rendered, "apiVersion", f"deprecated API version\n{said}")
+            yield Hit(rendered, "apiVersion", f"deprecated API version\n{said}", value=manifest["apiVersion"])
         elif (api := api_life(*key)) and api.deprecated <= minor and not _removed(manifest, context):
             end = f", gone with 1.{api.removed}" if api.removed else ""
             yield _api_hit(rendered, "deprecated", f"deprecated since Kubernetes 1.{api.deprecated}{end}", api)
@@ -73,7 +76,9 @@ def check_deprecated(context: Context) -> Iterator[Hit]:
 def _api_hit(rendered: Rendered, title: str, said: str, api: Api) -> Hit:
     kind = f"{rendered.manifest['apiVersion']} {rendered.manifest['kind']}"
     fix = f"write apiVersion: {api.replacement}" if api.replacement else "do without it; nothing takes its place"
-    return Hit(rendered, "apiVersion", f"{title} API version\n{kind} is {said}", fix=fix)
+    return Hit(
+        rendered, "apiVersion", f"{title} API version\n{kind} is {said}", fix=fix, value=rendered.manifest["apiVersion"]
+    )
 
 
 def _removed(manifest: Manifest, context: Context) -> Api | None:
@@ -122,7 +127,8 @@ def check_references(context: Context) -> Iterator[Hit | Unjudged]:
         others = len(places) - 1
         more = f"\nit is named in {others} other place{'s' if others > 1 else ''}, too" if others else ""
         message = f"{reference} does not exist{more}"
-        yield Hit(rendered, below("", *reference.path), message, fix=_hint(reference, known, context))
+        fix = _hint(reference, known, context)
+        yield Hit(rendered, below("", *reference.path), message, fix=fix, value=reference.name)
 
 
 def _hint(reference: Reference, known: set[tuple[str, str, str]], context: Context) -> str:

@@ -27,6 +27,8 @@ class Finding:
     message: what is wrong on the first line; the arithmetic on the lines below.
     origin:  the file and line that caused it; None when the object comes from no file of the user.
     written: what stands at `origin`: "nodes: 12". Empty where the object's path says more.
+    value:   what stands at `path`, safe to show: credentials are `Hidden`. None where nothing does, or no one value is
+             wrong.
     """
 
     rule: str
@@ -37,6 +39,7 @@ class Finding:
     fix: str = ""
     origin: Origin | None = None
     written: str = ""
+    value: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,7 @@ class Hit(NamedTuple):
     origin: Origin | None = None
     fix: str = ""
     written: str = ""
+    value: Any = None
 
 
 @dataclass(frozen=True)
@@ -174,6 +178,7 @@ def _finding(rule: Rule, hit: Hit) -> Finding:
         fix=hit.fix or rule.fix,
         origin=hit.origin or hit.rendered.origin,
         written=hit.written,
+        value=hit.value,
     )
 
 

@@ -48,7 +48,7 @@ class Api:
             ) from error
         if not kubeconfig.exists():
             raise InputError(Problem("no kubeconfig", Origin(str(kubeconfig)), fix="start the cluster first"))
-        client: Any = config.new_client_from_config(str(kubeconfig), persist_config=False)  # pyright: ignore[reportUnknownMemberType]
+        client: Any = config.new_client_from_config(str(kubeconfig), persist_config=False)  # pyright: ignore[reportUnknownMemberType] - no types there
         self._server: str = client.configuration.host
         # The connection pool itself: the package's own request method changed its signature between releases.
         self._pool: Any = client.rest_client.pool_manager

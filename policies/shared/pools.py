@@ -1,7 +1,4 @@
-"""The nodes of each pool as a scheduler sees them: which pods they accept, and how many of them they hold.
-
-Source: kubernetes/kubernetes v1.34, staging/src/k8s.io/component-helpers/scheduling/corev1.
-"""
+"""The nodes of each pool as a scheduler sees them: which pods they accept, and how many of them they hold."""
 
 from __future__ import annotations
 
@@ -10,14 +7,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from gpuyard.manifests.data import at
-from gpuyard.model.environment import GPU, POOL_LABEL, Environment, Pool, Taint
+from gpuyard.manifests.scheduling import GPU, Taint, refusal
+from gpuyard.model.environment import Environment
 from policies.shared.pods import Amounts
-
-_UNKNOWN = frozenset(
-    {"kubernetes.io/arch", "kubernetes.io/hostname", "topology.kubernetes.io/region", "topology.kubernetes.io/zone"}
-)
-"""Labels that every node has with values that an environment does not tell: what selects by them is not judged."""
 
 _NOTHING = Decimal(0)
 
@@ -44,20 +36,7 @@ class Nodes:
 
     def refusal(self, pod: Mapping[str, Any]) -> str:
         """Return why no node accepts the pod, whatever it asks for; "" when they do."""
-        selector: Mapping[str, str] = pod.get("nodeSelector") or {}
-        for key, value in selector.items():
-            if key not in _UNKNOWN and self.labels.get(key) != value:
-                return f"the node selector wants {key}={value}"
-        required = ("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
-        terms: Sequence[Mapping[str, Any]] | None = at(pod, *required)
-        if terms is not None and not any(_matches(term, self.labels) for term in terms):
-            return "no term of the node affinity matches its labels"
-        for taint in self.taints:
-            if not any(_tolerates(toleration, taint) for toleration in pod.get("tolerations") or ()):
-                return (
-                    f"the taint {taint.key}{'=' + taint.value if taint.value else ''}:{taint.effect} is not tolerated"
-                )
-        return ""
+        return refusal(pod, self.labels, self.taints, has_gpus=GPU in self.offer)
 
     def has(self, resource: str) -> Decimal | None:
         """Return what a node has of a resource; None for one that an environment does not describe, such as disk."""
@@ -91,53 +70,14 @@ class Nodes:
 
 def nodes_by_pool(environment: Environment) -> dict[str, Nodes]:
     """Return the nodes of every pool, in the order in which the environment names the pools."""
-    return {name: _nodes(name, pool) for name, pool in environment.pools.items()}
-
-
-def _nodes(name: str, pool: Pool) -> Nodes:
-    labels = {"kubernetes.io/os": "linux", POOL_LABEL: name}
-    if pool.machine.product:
-        labels["nvidia.com/gpu.product"] = pool.machine.product
-    own = [taint for taint in pool.taints if taint.effect != "PreferNoSchedule"]
-    return Nodes(
-        pool=name,
-        machine=pool.machine.name,
-        maximum=pool.nodes.max,
-        offer=pool.node,
-        labels=labels | pool.machine.node_labels | pool.labels,
-        taints=(*([Taint(key=GPU)] if pool.machine.gpus else ()), *own),
-    )
-
-
-def _tolerates(toleration: Mapping[str, Any], taint: Taint) -> bool:
-    if toleration.get("effect") not in (None, "", taint.effect):
-        return False
-    if toleration.get("operator") == "Exists":
-        return toleration.get("key") in (None, "", taint.key)
-    # Clouds give the GPU taint different values, so its value is not known and any will do.
-    return toleration.get("key") == taint.key and (taint.key == GPU or (toleration.get("value") or "") == taint.value)
-
-
-def _matches(term: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
-    expressions = term.get("matchExpressions") or ()
-    # A term without any requirement matches no node.
-    return bool(expressions or term.get("matchFields")) and all(_holds(each, labels) for each in expressions)
-
-
-def _holds(expression: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
-    key, operator = expression["key"], expression["operator"]
-    values: Sequence[str] = expression.get("values") or []
-    if key in _UNKNOWN:
-        return True
-    value = labels.get(key)
-    if operator == "In":
-        return value in values
-    if operator == "NotIn":
-        return value not in values
-    if operator == "Exists":
-        return value is not None
-    if operator == "DoesNotExist":
-        return value is None
-    if value is None or not value.isdigit():
-        return False
-    return int(value) > int(values[0]) if operator == "Gt" else int(value) < int(values[0])
+    return {
+        name: Nodes(
+            pool=name,
+            machine=pool.machine.name,
+            maximum=pool.nodes.max,
+            offer=pool.node,
+            labels=environment.node_labels(name),
+            taints=environment.node_taints(name),
+        )
+        for name, pool in environment.pools.items()
+    }

@@ -51,7 +51,7 @@ def test_check_as_json_is_one_object() -> None:
     report = json.loads(result.stdout)
     assert set(report) == {"findings", "summary"}
     finding = report["findings"][0]
-    assert set(finding) >= {"rule", "severity", "object", "path", "message", "file", "line"}
+    assert set(finding) >= {"rule", "severity", "object", "path", "message", "value", "file", "line"}
     assert (finding["rule"], finding["severity"]) == ("queue-fits-gang", "error")
 
 

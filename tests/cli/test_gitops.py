@@ -12,11 +12,10 @@ import yaml
 from gpuyard.cli.gitops import argocd_tree, flux_tree
 from gpuyard.cli.repository import Location, locate
 from gpuyard.errors import InputError
-from gpuyard.manifests import Lifecycle, Rendered, declare
+from gpuyard.manifests import RUN, Lifecycle, Rendered, declare
 from tests.cli.run import gpuyard
 
 WHERE = Location("https://git.acme.com/platform.git", "main", "rendered/prod")
-RUN = Lifecycle(retain=True, replace="never", ignore=("spec",), wait=False)
 
 
 def thing(

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
 import resource
-import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -178,15 +178,20 @@ while True:
 """
 
 
-def start_rendering(out: Path, how: str) -> subprocess.Popen[str]:
-    """Start a process that writes the old tree and the new one in turn, for ever."""
+@contextlib.contextmanager
+def rendering(out: Path, how: str) -> Iterator[None]:
+    """Have a process write the old tree and the new one in turn; at the end it is killed in the middle of it."""
     trees = out.parent / "trees.json"
     trees.write_text(json.dumps([{path: text.decode() for path, text in tree.items()} for tree in (NEW, OLD)]))
     command = [sys.executable, "-c", PROGRAM, str(out), str(trees), how]
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     assert process.stdout
-    assert process.stdout.readline() == "ready\n"
-    return process
+    try:
+        assert process.stdout.readline() == "ready\n"
+        yield
+    finally:
+        process.kill()
+        process.communicate()
 
 
 def is_hidden_left(out: Path) -> bool:
@@ -198,10 +203,8 @@ def test_killed_at_any_moment_the_tree_is_the_old_or_the_new_one(tmp_path: Path)
     write_tree(OLD, out)
     moments, seen, leftovers = random.Random(7), {"old": 0, "new": 0}, 0
     for _ in range(50):
-        process = start_rendering(out, "exchanged")
-        time.sleep(moments.uniform(0, 0.1))
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
+        with rendering(out, "exchanged"):
+            time.sleep(moments.uniform(0, 0.1))
         found = content(out)
         assert found in (OLD, NEW)
         seen["old" if found == OLD else "new"] += 1
@@ -217,23 +220,17 @@ def test_killed_at_any_moment_the_tree_is_the_old_or_the_new_one(tmp_path: Path)
 def test_readers_see_one_of_the_two_trees_at_any_moment(tmp_path: Path) -> None:
     out = tmp_path / "out"
     write_tree(OLD, out)
-    process = start_rendering(out, "exchanged")
-    try:
+    with rendering(out, "exchanged"):
         for _ in range(2000):
             assert (out / MARK).read_bytes() in (OLD[MARK], NEW[MARK])
-    finally:
-        process.kill()
-        process.communicate()
 
 
 def test_where_folders_cannot_be_exchanged_a_kill_leaves_no_mixture_and_the_next_run_repairs(tmp_path: Path) -> None:
     out = tmp_path / "out"
     write_tree(OLD, out)
     for _ in range(10):
-        process = start_rendering(out, "moved")
-        time.sleep(0.02)
-        process.kill()
-        process.communicate()
+        with rendering(out, "moved"):
+            time.sleep(0.02)
         with Folder(out):
             assert content(out) in (OLD, NEW)
         assert not is_hidden_left(out)
@@ -256,16 +253,12 @@ def test_a_second_process_waits_for_the_first(
     out = tmp_path / "out"
     if not can_exchange:
         monkeypatch.setattr(swap, "exchange", lambda one, other: False)
-    process = start_rendering(out, "exchanged" if can_exchange else "moved")
-    try:
+    with rendering(out, "exchanged" if can_exchange else "moved"):
         for _ in range(20):
             with Folder(out) as folder:
                 folder.replace({"mine": b"1"})
                 assert content(out) == {"mine": b"1"}
                 folder.path.joinpath("mine").unlink()
-    finally:
-        process.kill()
-        process.communicate()
 
 
 def test_a_full_disk_leaves_the_old_tree(tmp_path: Path) -> None:

@@ -14,11 +14,10 @@ import yaml
 from gpuyard.diff.consequences import FACTS
 from gpuyard.diff.facts import Outcome, View, judge
 from gpuyard.diff.state import JobState, PoolState, State
-from gpuyard.manifests import Lifecycle, Manifest, Rendered, declare, identity
+from gpuyard.manifests import RUN, Lifecycle, Manifest, Rendered, declare, identity
 from gpuyard.manifests.diff import compare
 
 CASES = Path(__file__).parent / "cases"
-RUN = Lifecycle(retain=True, replace="never", ignore=("spec",), wait=False)
 
 
 def case_outcomes(folder: Path) -> list[Outcome]:

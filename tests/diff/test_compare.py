@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from gpuyard.diff.nodes import pools_of
 from gpuyard.diff.state import PoolState, State, from_lines, to_lines
 from gpuyard.errors import Origin
 from gpuyard.manifests import Lifecycle, declare
@@ -132,26 +131,3 @@ def test_an_object_that_both_sides_have_is_read_once() -> None:
 def test_a_state_of_another_format_is_refused() -> None:
     with pytest.raises(ValueError, match="it tells its state in format 1; this one reads 2"):
         from_lines(['{"format": 1, "objects": []}'])
-
-
-POOLS = (
-    PoolState("h100", 1, 1, 8, {"zone": "a"}, (("nvidia.com/gpu", "", "NoSchedule"),)),
-    PoolState("owned", 1, 1, 8, {"zone": "b"}, (("nvidia.com/gpu", "", "NoSchedule"), ("owner", "x", "NoExecute"))),
-    PoolState("cpu", 1, 1, 0, {"zone": "b"}, ()),
-)
-
-
-@pytest.mark.parametrize(
-    ("pod", "expected"),
-    [
-        ({}, ["cpu"]),
-        ({"tolerations": [{"operator": "Exists"}]}, ["h100", "owned", "cpu"]),
-        ({"tolerations": [{"key": "nvidia.com/gpu", "value": "present"}]}, ["h100", "cpu"]),
-        ({"tolerations": [{"operator": "Exists"}], "nodeSelector": {"zone": "b"}}, ["owned", "cpu"]),
-        ({"tolerations": [{"operator": "Exists"}], "nodeSelector": {"nvidia.com/gpu.present": "true"}},
-         ["h100", "owned"]),
-        ({"nodeSelector": {"node-role.kubernetes.io/control-plane": ""}}, []),
-    ],
-)  # fmt: skip
-def test_where_a_daemon_set_has_pods(pod: dict[str, Any], expected: list[str]) -> None:
-    assert [pool.name for pool in pools_of(pod, POOLS)] == expected

@@ -126,7 +126,7 @@ def test_json_has_every_object_field_and_consequence() -> None:
                         "risk": "medium",
                         "text": "is deleted and created again, because type cannot change",
                         "fact": "immutable",
-                        "source": "gpuyard/manifests/immutable.py",
+                        "source": "gpuyard/manifests/immutable.py, gpuyard/manifests/transitions.py",
                     }
                 ],
             }

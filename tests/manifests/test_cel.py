@@ -7,27 +7,12 @@ from typing import Any
 import pytest
 
 from gpuyard.manifests.schema import Schemas, Unrun
+from tests.manifests.crds import crd
 
 
-def crd(spec: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "rings.acme.com"},
-        "spec": {
-            "group": "acme.com",
-            "names": {"kind": "Ring", "plural": "rings"},
-            "scope": "Namespaced",
-            "versions": [
-                {
-                    "name": "v1",
-                    "served": True,
-                    "storage": True,
-                    "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}},
-                }
-            ],
-        },
-    }
+def rings(spec: dict[str, Any]) -> dict[str, Any]:
+    """Return the CRD of a kind whose spec has this schema."""
+    return crd("Ring", "rings", {"type": "object", "properties": {"spec": spec}})
 
 
 def ring(**spec: Any) -> dict[str, Any]:
@@ -82,7 +67,7 @@ RING = {
 
 @pytest.fixture(scope="module")
 def schemas() -> Schemas:
-    return Schemas("1.34", [crd(RING)])
+    return Schemas("1.34", [rings(RING)])
 
 
 @pytest.mark.parametrize(
@@ -128,7 +113,7 @@ def test_an_object_that_its_schema_refuses_is_not_asked_for_rules(schemas: Schem
 
 
 def test_rules_that_are_not_run_are_named():
-    schemas = Schemas("1.34", [crd(RING)])
+    schemas = Schemas("1.34", [rings(RING)])
     assert schemas.unrun_rules() == [
         Unrun("acme.com/v1/Ring", "spec", "self.name == oldSelf.name", "it compares with the object before a change"),
         Unrun(
@@ -145,13 +130,13 @@ def test_rules_that_are_not_run_are_named():
 
 def test_an_object_without_a_verdict_is_not_taken_for_good():
     for _ in range(2):
-        schemas = Schemas("1.34", [crd(RING)])
+        schemas = Schemas("1.34", [rings(RING)])
         assert schemas.check_all([ring(nodes=[{"name": "n", "memory": "1Gi"}])]) == [[]]
         assert [rule for _, rule, _ in schemas.without_verdict()] == ["quantity(self).sign() == 1"]
 
 
 def test_a_rule_that_is_no_cel_is_named():
-    schemas = Schemas("1.34", [crd({"type": "object", "x-kubernetes-validations": rules("self.")})])
+    schemas = Schemas("1.34", [rings({"type": "object", "x-kubernetes-validations": rules("self.")})])
     ((_, path, rule, reason),) = schemas.unrun_rules()
     assert (path, rule) == ("spec", "self.")
     assert "Syntax error" in reason
@@ -159,7 +144,7 @@ def test_a_rule_that_is_no_cel_is_named():
 
 def test_types_that_do_not_fit_give_no_verdict():
     text = {"x-kubernetes-int-or-string": True, "x-kubernetes-validations": rules("self + 1 == 2")}
-    schemas = Schemas("1.34", [crd({"type": "object", "properties": {"count": text}})])
+    schemas = Schemas("1.34", [rings({"type": "object", "properties": {"count": text}})])
     assert schemas.check(ring(count=1)) == []
     assert schemas.check(ring(count="a")) == []
     assert schemas.without_verdict() == [

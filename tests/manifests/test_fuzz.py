@@ -15,29 +15,9 @@ from gpuyard.errors import InputError
 from gpuyard.manifests.read import read_documents, read_settings
 from gpuyard.manifests.schema import Schemas
 from tests.manifests import test_cel, test_places
+from tests.manifests.settings import SETTINGS
 from tests.manifests.test_kind_checks import GOOD
 
-SETTINGS = """\
-# A team
-name: vision
-members: {admin: [vision-leads], member: [vision]}
-quota:
-  h100: 64
-  "on": 1.5
-jobs:
-- name: a
-  command: [torchrun, "12:30:45"]
-- name: b
-  env: &env
-    HOME: /home
-    EMPTY: ~
-- name: c
-  env: *env
-  <<: {image: a}
-script: |
-  set -e
-  echo tab
-"""
 MANIFESTS = """\
 apiVersion: v1
 kind: ConfigMap
@@ -168,7 +148,7 @@ def places(value: Any) -> Iterator[tuple[Any, Any]]:
 @pytest.mark.usefixtures("_no_hang")
 @pytest.mark.parametrize("kind", OBJECTS)
 def test_damaged_objects_are_checked(kind: str):
-    schemas = Schemas("1.34", [test_cel.crd(test_cel.RING), test_places.CRD])
+    schemas = Schemas("1.34", [test_cel.rings(test_cel.RING), test_places.CRD])
     draw = random.Random(kind)
     wrong = 0
     for _ in range(200):

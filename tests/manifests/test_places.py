@@ -8,6 +8,7 @@ import pytest
 
 from gpuyard.manifests.places import place_tree
 from gpuyard.manifests.schema import Schemas
+from tests.manifests.crds import crd
 
 TEXT = {"type": "string"}
 LABELS = {"type": "object", "additionalProperties": TEXT}
@@ -46,24 +47,7 @@ SPEC = {
         "open": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
     },
 }
-CRD = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "runs.acme.com"},
-    "spec": {
-        "group": "acme.com",
-        "names": {"kind": "Run", "plural": "runs"},
-        "scope": "Namespaced",
-        "versions": [
-            {
-                "name": "v1",
-                "served": True,
-                "storage": True,
-                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": SPEC}}},
-            }
-        ],
-    },
-}
+CRD = crd("Run", "runs", {"type": "object", "properties": {"spec": SPEC}})
 VALUE = "a label value: letters, digits, '-', '_' and '.', with a letter or digit first and last, or nothing"
 QUANTITY = "a quantity is a number with an optional unit: 500m, 4, 2.5, 100M, 64Gi, 2Ti"
 

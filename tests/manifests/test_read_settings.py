@@ -7,27 +7,7 @@ import pytest
 
 from gpuyard.errors import InputError
 from gpuyard.manifests.read import MAX_BYTES, read_settings
-
-VALID = """\
-# A team
-name: vision
-members: {admin: [vision-leads], member: [vision]}
-quota:
-  h100: 64
-  "on": 1.5
-jobs:
-- name: a
-  command: [torchrun, "12:30:45"]
-- name: b
-  env: &env
-    HOME: /home
-    EMPTY: ~
-- name: c
-  env: *env
-script: |
-  set -e
-  echo tab
-"""
+from tests.manifests.settings import SETTINGS
 
 
 def problem(text: str | bytes) -> str:
@@ -37,7 +17,7 @@ def problem(text: str | bytes) -> str:
 
 
 def test_values_and_lines():
-    value, lines = read_settings(VALID, "team.yaml")
+    value, lines = read_settings(SETTINGS, "team.yaml")
     assert value == {
         "name": "vision",
         "members": {"admin": ["vision-leads"], "member": ["vision"]},
@@ -45,7 +25,7 @@ def test_values_and_lines():
         "jobs": [
             {"name": "a", "command": ["torchrun", "12:30:45"]},
             {"name": "b", "env": {"HOME": "/home", "EMPTY": None}},
-            {"name": "c", "env": {"HOME": "/home", "EMPTY": None}},
+            {"name": "c", "env": {"HOME": "/home", "EMPTY": None}, "image": "a"},
         ],
         "script": "set -e\necho tab\n",
     }

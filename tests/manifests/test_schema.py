@@ -10,6 +10,7 @@ import pytest
 from gpuyard.cache import cache_dir
 from gpuyard.errors import InputError, Origin
 from gpuyard.manifests.schema import Schemas, Violation
+from tests.manifests.crds import crd
 
 DEPLOYMENT: dict[str, Any] = {
     "apiVersion": "apps/v1",
@@ -35,72 +36,57 @@ DEPLOYMENT: dict[str, Any] = {
     },
 }
 
-SWITCH = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "switches.acme.com"},
-    "spec": {
-        "group": "acme.com",
-        "names": {"kind": "Switch", "plural": "switches"},
-        "scope": "Namespaced",
-        "versions": [
-            {"name": "v1alpha1", "served": False, "storage": False, "schema": {"openAPIV3Schema": {"type": "object"}}},
-            {
-                "name": "v1",
-                "served": True,
-                "storage": True,
-                "schema": {
-                    "openAPIV3Schema": {
+SWITCH = crd(
+    "Switch",
+    "switches",
+    {
+        "type": "object",
+        "description": "A network switch.",
+        "required": ["spec"],
+        "properties": {
+            "metadata": {"type": "object", "properties": {"name": {"type": "string", "maxLength": 8}}},
+            "spec": {
+                "type": "object",
+                "required": ["mode"],
+                "properties": {
+                    "mode": {"type": "string", "enum": ["leaf", "spine"]},
+                    "serial": {"type": "string", "pattern": "^[A-Z]{2}\\d+$"},
+                    "ports": {"type": "integer", "minimum": 0, "exclusiveMinimum": True, "maximum": 64},
+                    "uplink": {
+                        "x-kubernetes-int-or-string": True,
+                        "anyOf": [{"type": "integer"}, {"type": "string"}],
+                    },
+                    "rack": {"type": "string", "nullable": True},
+                    "side": {"type": "string", "enum": ["left", "right"], "nullable": True},
+                    "raw": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+                    "empty": {"type": "object"},
+                    "vlans": {
                         "type": "object",
-                        "description": "A network switch.",
-                        "required": ["spec"],
-                        "properties": {
-                            "metadata": {"type": "object", "properties": {"name": {"type": "string", "maxLength": 8}}},
-                            "spec": {
-                                "type": "object",
-                                "required": ["mode"],
-                                "properties": {
-                                    "mode": {"type": "string", "enum": ["leaf", "spine"]},
-                                    "serial": {"type": "string", "pattern": "^[A-Z]{2}\\d+$"},
-                                    "ports": {"type": "integer", "minimum": 0, "exclusiveMinimum": True, "maximum": 64},
-                                    "uplink": {
-                                        "x-kubernetes-int-or-string": True,
-                                        "anyOf": [{"type": "integer"}, {"type": "string"}],
-                                    },
-                                    "rack": {"type": "string", "nullable": True},
-                                    "side": {"type": "string", "enum": ["left", "right"], "nullable": True},
-                                    "raw": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
-                                    "empty": {"type": "object"},
-                                    "vlans": {
-                                        "type": "object",
-                                        "additionalProperties": {
-                                            "type": "object",
-                                            "properties": {"id": {"type": "integer"}},
-                                        },
-                                    },
-                                    "template": {
-                                        "type": "object",
-                                        "x-kubernetes-embedded-resource": True,
-                                        "x-kubernetes-preserve-unknown-fields": True,
-                                    },
-                                    "links": {
-                                        "type": "array",
-                                        "maxItems": 1,
-                                        "items": {
-                                            "type": "object",
-                                            "properties": {"to": {"type": "string"}, "via": {"type": "string"}},
-                                            "oneOf": [{"required": ["to"]}, {"required": ["via"]}],
-                                        },
-                                    },
-                                },
-                            },
+                        "additionalProperties": {
+                            "type": "object",
+                            "properties": {"id": {"type": "integer"}},
                         },
-                    }
+                    },
+                    "template": {
+                        "type": "object",
+                        "x-kubernetes-embedded-resource": True,
+                        "x-kubernetes-preserve-unknown-fields": True,
+                    },
+                    "links": {
+                        "type": "array",
+                        "maxItems": 1,
+                        "items": {
+                            "type": "object",
+                            "properties": {"to": {"type": "string"}, "via": {"type": "string"}},
+                            "oneOf": [{"required": ["to"]}, {"required": ["via"]}],
+                        },
+                    },
                 },
             },
-        ],
+        },
     },
-}
+    {"name": "v1alpha1", "served": False, "storage": False, "schema": {"openAPIV3Schema": {"type": "object"}}},
+)
 
 
 def switch(**spec: Any) -> dict[str, Any]:

@@ -128,6 +128,21 @@ def test_a_number_where_text_is_needed_says_to_quote_it(stacks: Stacks) -> None:
           fix: write "1.34" in quotes""")
 
 
+@pytest.mark.parametrize("version", ["1.25", "1.29", "1.38", "1.34.2", "v1.34", "latest"])
+def test_a_kubernetes_version_that_is_not_supported(stacks: Stacks, version: str) -> None:
+    stacks.replace("test/environment.yaml", '"1.34"', f'"{version}"')
+    assert stacks.error() == dedent(f"""\
+        error  bad value
+          stacks/test/environment.yaml:1   cluster.kubernetes
+          {version}: accepted are the minor versions 1.30 to 1.37""")
+
+
+@pytest.mark.parametrize("version", ["1.30", "1.37"])
+def test_the_first_and_the_last_kubernetes_version(stacks: Stacks, version: str) -> None:
+    stacks.replace("test/environment.yaml", '"1.34"', f'"{version}"')
+    assert stacks.load().cluster.kubernetes == version
+
+
 def test_unknown_enum_value(stacks: Stacks) -> None:
     stacks.replace("test/environment.yaml", "provider: eks", "provider: ekz")
     assert stacks.error() == dedent("""\

@@ -24,7 +24,7 @@ def test_every_machine_names_its_source() -> None:
         ("g6.12xlarge", 4, "L4", {}),
         ("a3-ultragpu-8g", 8, "H200", {}),
         ("Standard_ND96isr_H100_v5", 8, "H100", {"infiniband": 8}),
-        ("DGX-H100", 8, "H100", {}),
+        ("DGX H100", 8, "H100", {}),
         ("m7i.8xlarge", 0, "", {}),
     ],
 )
@@ -56,6 +56,20 @@ def test_a_pool_may_describe_its_own_machine() -> None:
     machine = {"name": "rack-7", "cpu": 64, "memory": "512Gi", "gpus": 4, "gpu": "A100"}
     pool = Pool.model_validate({"machine": machine, "nodes": 3, "labels": {"rack": "r7"}})
     assert (pool.gpus, pool.selector) == (12, {"rack": "r7"})
+
+
+def test_a_name_with_a_space_is_a_machine_like_any_other() -> None:
+    pool = Pool.model_validate({"machine": "DGX H100", "nodes": 4})
+    assert pool.selector == {"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3"}
+    with pytest.raises(ValidationError, match=r"is called DGX-H100; did you mean DGX H100\?"):
+        Pool.model_validate({"machine": "DGX-H100", "nodes": 4})
+
+
+def test_a_name_that_nodes_carry_as_a_label_has_no_space() -> None:
+    machine = {"name": "rack 7", "cpu": 64, "memory": "512Gi"}
+    assert Pool.model_validate({"machine": machine, "nodes": 3, "labels": {"rack": "r7"}}).machine.name == "rack 7"
+    with pytest.raises(ValidationError, match="is a label of nodes, but `rack 7` must be a label value"):
+        Pool.model_validate({"machine": {**machine, "instance_type": True}, "nodes": 3})
 
 
 def test_nodes_that_nothing_tells_apart_are_refused() -> None:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Any
+
+import pytest
 
 from gpuyard.errors import Origin
+from gpuyard.manifests.credentials import Hidden
 from gpuyard.rules import Finding, Unjudged
 from gpuyard.rules.report import as_json, as_text, exit_code
 
@@ -19,7 +23,7 @@ UNFIT = Finding(
     origin=Origin("stacks/prod/jobs/llama-70b.yaml", 7),
     written="nodes: 12",
 )
-BUILT_IN = Finding("references", "warning", "Queue research", "spec.parent", "Queue all does not exist")
+BUILT_IN = Finding("references", "warning", "Queue research", "spec.parent", "Queue all does not exist", value="all")
 
 
 def test_text_is_read_from_the_title_to_the_fix() -> None:
@@ -32,7 +36,7 @@ error  job llama-70b does not fit its team's quota
   fix: nodes: 8, or raise the quota to at least 96
 
 warning  Queue all does not exist
-  Queue research  spec.parent"""
+  Queue research  spec.parent: all"""
     )
 
 
@@ -64,6 +68,7 @@ def test_json_is_one_object_with_every_field() -> None:
                 "path": "spec.pytorchReplicaSpecs",
                 "message": UNFIT.message,
                 "fix": "nodes: 8, or raise the quota to at least 96",
+                "value": None,
                 "file": "stacks/prod/jobs/llama-70b.yaml",
                 "line": 7,
             },
@@ -74,12 +79,32 @@ def test_json_is_one_object_with_every_field() -> None:
                 "path": "spec.parent",
                 "message": "Queue all does not exist",
                 "fix": "",
+                "value": "all",
                 "file": None,
                 "line": None,
             },
         ],
         "summary": {"errors": 1},
     }
+
+
+@pytest.mark.parametrize(
+    ("value", "text", "as_data"),
+    [
+        (7, "7", 7),
+        (False, "false", False),
+        ("", "", ""),
+        ("a\x1b[2Jb", '"a\\u001b[2Jb"', "a\x1b[2Jb"),
+        ("x" * 70, "x" * 60 + "...", "x" * 70),
+        ({"a": [1, None]}, '{"a": [1, null]}', {"a": [1, None]}),
+        (Hidden("0123"), "(hidden)", "(hidden)"),
+        ({"a": Hidden("0123")}, '{"a": "(hidden)"}', {"a": "(hidden)"}),
+    ],
+)
+def test_what_stands_there(value: Any, text: str, as_data: Any) -> None:
+    finding = replace(BUILT_IN, value=value)
+    assert as_text([finding]).splitlines()[1] == f"  Queue research  spec.parent: {text}"
+    assert json.loads(as_json([finding], {}))["findings"][0]["value"] == as_data
 
 
 def test_only_errors_fail_a_run() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from gpuyard.errors import InputError
+from gpuyard.manifests import Manifest
 from gpuyard.sources import Cache, Lock
 from gpuyard.sources.pull import pull
 from gpuyard.sources.upstream import strip_descriptions
@@ -24,8 +25,8 @@ def sources(lock: Write, go: FakeGo) -> Cache:
     return Cache(pinned)
 
 
-def names(objects: list[dict[str, object]]) -> list[object]:
-    return [manifest["metadata"]["name"] for manifest in objects]  # pyright: ignore
+def names(objects: list[Manifest]) -> list[str]:
+    return [manifest["metadata"]["name"] for manifest in objects]
 
 
 def test_a_folder_is_read_in_the_order_of_its_names(sources: Cache) -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpuyard.diff.facts import Fact, Told, View, jobs_there
-from gpuyard.diff.nodes import nodes_text
+from gpuyard.diff.facts import Fact, Told, View, jobs_there, nodes_text
 from gpuyard.manifests.data import at
 from gpuyard.manifests.diff import Change
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from gpuyard.diff.facts import Fact, Told, View
 from gpuyard.errors import listed
 from gpuyard.manifests.diff import Change
+from gpuyard.manifests.violations import below
 
 _OWN_WORDS = frozenset({"CustomResourceDefinition", "PersistentVolumeClaim"})
 """Kinds whose own facts say what stays."""
@@ -23,13 +24,21 @@ def _replaced(change: Change, view: View) -> Iterator[Told]:
     if change.before.identity != change.identity:
         yield Told("low", f"takes the place of {change.before.identity.name}")
         return
-    fields = listed(str(one) for one in change.immutable)
+    reasons = [f"{listed(str(one) for one in change.immutable)} cannot change"] if change.immutable else []
+    reasons += [f"its CRD refuses {below('', *one.steps) or 'this'}: {one.message}" for one in change.refused]
+    why = "; ".join(reasons)
     if change.before.lifecycle.replace == "never":
-        yield Told("medium", f"the deploy fails: {fields} cannot change, and this object is never replaced")
+        yield Told("medium", f"the deploy fails: {why}, and this object is never replaced")
     elif change.before.lifecycle.protect:
-        yield Told("medium", f"the deploy stops: {fields} cannot change, and this object is protected from deletion")
+        yield Told("medium", f"the deploy stops: {why}, and this object is protected from deletion")
     else:
-        yield Told("medium", f"is deleted and created again, because {fields} cannot change")
+        yield Told("medium", f"is deleted and created again, because {why}")
+
+
+def _unknown(change: Change, view: View) -> Iterator[Told]:
+    for one in change.unknown:
+        where = below("", *one.steps) or "this"
+        yield Told("low", f"its CRD may refuse {where}: a rule cannot be run here, {one.reason}: {one.rule}")
 
 
 def _removed(change: Change, view: View) -> Iterator[Told]:
@@ -59,7 +68,8 @@ def _ignored(change: Change, view: View) -> Iterator[Told]:
 _PULUMI = "https://www.pulumi.com/docs/iac/concepts/options/"
 
 FACTS = (
-    Fact("immutable", frozenset(), "gpuyard/manifests/immutable.py", _replaced),
+    Fact("immutable", frozenset(), "gpuyard/manifests/immutable.py, gpuyard/manifests/transitions.py", _replaced),
+    Fact("rule-not-run", frozenset(), "gpuyard/manifests/transitions.py", _unknown),
     Fact("removed", frozenset(), _PULUMI + "protect/, " + _PULUMI + "retainondelete/", _removed),
     Fact("unprotected", frozenset(), _PULUMI + "protect/", _unprotected),
     Fact("ignored", frozenset(), _PULUMI + "ignorechanges/", _ignored),

@@ -12,8 +12,8 @@ from gpuyard.manifests import Manifest
 from gpuyard.manifests.data import at
 from gpuyard.manifests.diff import Change
 from gpuyard.manifests.quantity import parse_quantity
+from gpuyard.manifests.scheduling import GPU
 
-GPU = "nvidia.com/gpu"
 _HARD_GPU = f"requests.{GPU}"
 
 

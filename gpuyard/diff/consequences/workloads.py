@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpuyard.diff.consequences.gpu_stack import is_driver
-from gpuyard.diff.facts import Fact, Told, View, count, jobs_there
-from gpuyard.diff.nodes import nodes_text, pools_of
+from gpuyard.diff.facts import Fact, Told, View, count, jobs_there, nodes_text
 from gpuyard.errors import listed
 from gpuyard.manifests import Manifest
 from gpuyard.manifests.data import at
@@ -52,7 +51,7 @@ def _daemon_set(change: Change, view: View) -> Iterator[Told]:
         return
     manifest = change.rendered.manifest
     pod: Mapping[str, Any] = at(manifest, *_TEMPLATE, "spec") or {}
-    pools = pools_of(pod, view.after.pools)
+    pools = [pool for pool in view.after.pools if pool.accepts(pod)]
     nodes = nodes_text(pools)
     if not pools:
         yield Told("low", "no pool of this environment has nodes for it")
