@@ -1,6 +1,6 @@
 """One cold process that takes an environment through some steps and prints the CPU seconds of each, as JSON.
 
-python -m benchmarks.steps STACKS JOBS check BASE | base BASE | pyyaml | pulumi | documents FOLDER
+python -m benchmarks.steps STACKS JOBS NODES check BASE | base BASE | pyyaml | pulumi | documents FOLDER
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ADDED = 10
 """Jobs that the environment has and its base has not."""
 
 
-def main(stacks: Path, jobs: int, what: str, *rest: str) -> None:
+def main(stacks: Path, jobs: int, nodes: int, what: str, *rest: str) -> None:
     # As `gpuyard diff` does: nearly all that is made here lives until the end.
     gc.disable()
     took: dict[str, float] = {"start": time.process_time()}
@@ -36,7 +36,7 @@ def main(stacks: Path, jobs: int, what: str, *rest: str) -> None:
         took[step] = took.get(step, 0) + time.process_time() - start
         return result
 
-    loaded = timed("models", lambda: environment(stacks, jobs - ADDED if what == "base" else jobs))
+    loaded = timed("models", lambda: environment(stacks, jobs - ADDED if what == "base" else jobs, nodes))
     built = timed("build", lambda: assemble.build(loaded, allow_missing=True))
     manifests = [rendered.manifest for rendered in built.objects]
     result: dict[str, Any] = {"objects": len(manifests)}
@@ -78,7 +78,12 @@ def _changes(base: Path, objects: list[Any]) -> int:
 def _pyyaml(manifests: list[dict[str, Any]]) -> None:
     import yaml
 
-    yaml.dump_all(manifests, Dumper=yaml.CSafeDumper, sort_keys=False)
+    class Dumper(yaml.CSafeDumper):
+        def ignore_aliases(self, data: Any) -> bool:
+            # Parts that objects share are written out everywhere, as in ours.
+            return True
+
+    yaml.dump_all(manifests, Dumper=Dumper, sort_keys=False)
 
 
 def _pulumi(objects: list[Any]) -> None:
@@ -113,4 +118,4 @@ def write_documents(folder: Path, manifests: list[dict[str, Any]]) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:])
+    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), *sys.argv[4:])

@@ -20,7 +20,7 @@ team: vision
 kind: pytorch
 image: registry.acme.com/vision/resnet@sha256:d7ab393d3a3e0a75d6a914d3cbe61866d3a1ca1a19e38311835094b3e11a58ef
 command: [torchrun, train.py, --epochs, "90", --seed, "{number}"]
-nodes: 4
+nodes: {nodes}
 gpus: 8
 pools: [h100]
 data: [imagenet]
@@ -29,11 +29,11 @@ env:
   WANDB_PROJECT: {name}
   WANDB_API_KEY: {{secret: wandb, key: api-key}}
 """
-"""A training job of four nodes. Each makes one object."""
+"""A training job. Each makes one object: of four nodes 8 kB of YAML, of one node 3.6 kB."""
 
 
-def job_text(number: int) -> str:
-    return _JOB.format(name=f"train-{number:05d}", number=number)
+def job_text(number: int, nodes: int = 4) -> str:
+    return _JOB.format(name=f"train-{number:05d}", number=number, nodes=nodes)
 
 
 def write_stacks(folder: Path, jobs: int) -> Path:
@@ -46,12 +46,12 @@ def write_stacks(folder: Path, jobs: int) -> Path:
     return stacks
 
 
-def environment(stacks: Path, jobs: int) -> Environment:
+def environment(stacks: Path, jobs: int, nodes: int = 4) -> Environment:
     """Return the environment of a stacks folder without jobs, with so many jobs as if their files had been read."""
     loaded = assemble.load(NAME, stacks)
     model = assemble.registry().kinds["pytorch"].model
     for number in range(jobs):
-        written = yaml.load(job_text(number), Loader=yaml.CSafeLoader)
+        written = yaml.load(job_text(number, nodes), Loader=yaml.CSafeLoader)
         name = written["name"]
         loaded.jobs[name] = model.model_validate(written)
         origin = Origin(f"jobs/{name}.yaml", 1)

@@ -65,10 +65,14 @@ def command(
     objects = only(built.objects, patterns)
     is_stale = False
     if out is None:
-        from gpuyard.manifests.emit import to_json, to_yaml
+        from gpuyard.manifests.emit import each_yaml, to_json
 
         manifests = [rendered.manifest for rendered in objects]
-        click.echo(to_json(manifests) if form == "json" else to_yaml(manifests), nl=False)
+        if form == "json":
+            click.echo(to_json(manifests), nl=False)
+        else:
+            for number, text in enumerate(each_yaml(manifests)):
+                click.echo(f"---\n{text}" if number else text, nl=False)
     else:
         from gpuyard.cli.repository import locate
         from gpuyard.cli.tree import compare, tree_files, write_tree

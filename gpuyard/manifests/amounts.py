@@ -5,7 +5,6 @@ Source: k8s.io/kubernetes/pkg/apis/core/validation (validateResourceRequirements
 
 from __future__ import annotations
 
-import marshal
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any, TypeGuard
@@ -41,14 +40,20 @@ def check_resources(resources: dict[str, Any], *steps: str | int) -> Iterator[Fo
 
 def check_container_resources(resources: Any, *steps: str | int) -> Iterable[Found]:
     """Check what a container asks for: known resources, whole devices, and the same limit for what is never shared."""
-    found = _of_container(marshal.dumps(resources, 2))
+    # All containers together ask for few different amounts.
+    text = str(resources)
+    found = _KNOWN.get(text)
+    if found is None:
+        if len(_KNOWN) > _MOST_KNOWN:
+            _KNOWN.clear()
+        found = _KNOWN[text] = tuple(_check_container(as_map(resources)))
     return [Found((*steps, *each.steps), each.value, each.message) for each in found] if found else ()
 
 
-@lru_cache(maxsize=1024)
-def _of_container(resources: bytes) -> tuple[Found, ...]:
-    """Return what is found in resources, as marshal writes them: all containers together ask for few different."""
-    return tuple(_check_container(as_map(marshal.loads(resources))))
+_KNOWN: dict[str, tuple[Found, ...]] = {}
+"""What was found, by the text of the resources."""
+
+_MOST_KNOWN = 1000
 
 
 def _check_container(resources: dict[str, Any]) -> Iterator[Found]:

@@ -12,7 +12,7 @@ import base64
 import contextlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gpuyard.manifests.places import Place, Tree
@@ -112,7 +112,12 @@ def check_rules(engine: Engine, place: Place, value: Any, unrun: dict[str, str])
 
 def compares_states(rule: Mapping[str, Any]) -> bool:
     """Return whether a rule is about a change: it compares a value with the one before."""
-    return bool(_OLD.search(rule["rule"]))
+    return _names_old_state(rule["rule"])
+
+
+@lru_cache(maxsize=1024)
+def _names_old_state(text: str) -> bool:
+    return bool(_OLD.search(text))
 
 
 def run_rule(

@@ -128,8 +128,11 @@ def _visit(place: Place, value: Any, steps: list[str | int], found: list[Found],
         if hits:
             found += [Found((*steps, *each.steps), each.value, each.message) for each in hits]
     if is_map(value):
-        for name, child in fields.items():
-            if name not in value:
+        # A pod has some sixty fields that are looked into, and mostly a dozen of them.
+        names = fields if len(fields) < len(value) else value
+        for name in names:
+            child = fields.get(name)
+            if child is None or name not in value:
                 continue
             inner: Any = value[name]
             if not (child.inner and is_map(inner) and child.fields.keys().isdisjoint(inner)):
