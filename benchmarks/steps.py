@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from benchmarks.workload import environment
-from gpuyard.manifests.emit import each_yaml, to_yaml
+from gpuyard.manifests.yaml.emit import each_yaml, to_yaml
 from gpuyard.rules import Rules
 from infra import assemble
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from gpuyard.manifests import Rendered
-from gpuyard.manifests.data import at
-from gpuyard.manifests.violations import below
+from gpuyard.manifests.data import at, below
 from gpuyard.rules import Context, Hit, Rule
 from policies.shared.gangs import Gang, gangs, policy_path, whole_number
 

@@ -8,8 +8,7 @@ from typing import Any
 import yaml
 
 from gpuyard.manifests import Identity, Rendered
-from gpuyard.manifests.data import at
-from gpuyard.manifests.violations import below
+from gpuyard.manifests.data import at, below
 from gpuyard.rules import Context, Hit, Rule, Unjudged
 from policies.shared.gangs import gangs, policy_path
 

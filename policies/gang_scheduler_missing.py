@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpuyard.manifests.violations import below
+from gpuyard.manifests.data import below
 from gpuyard.model.environment import Environment
 from gpuyard.model.jobs import Job
 from gpuyard.rules import Context, Hit, Rule

@@ -8,8 +8,8 @@ from decimal import Decimal
 from typing import Any
 
 from gpuyard.manifests import Rendered
+from gpuyard.manifests.data import below
 from gpuyard.manifests.quantity import format_resource
-from gpuyard.manifests.violations import below
 from gpuyard.model.environment import GPU, Environment
 from gpuyard.model.jobs import Job
 from gpuyard.rules import Context, Hit, Rule

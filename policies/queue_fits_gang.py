@@ -10,9 +10,8 @@ from typing import Any, Literal
 
 from gpuyard.errors import listed, nearest
 from gpuyard.manifests import Rendered
-from gpuyard.manifests.data import at
+from gpuyard.manifests.data import at, below
 from gpuyard.manifests.quantity import format_resource, parse_quantity
-from gpuyard.manifests.violations import below
 from gpuyard.model.environment import Environment
 from gpuyard.model.jobs import Job
 from gpuyard.rules import Context, Hit, Rule

@@ -8,8 +8,8 @@ from typing import Any
 
 from gpuyard.manifests import Rendered
 from gpuyard.manifests.credentials import credential
+from gpuyard.manifests.data import below
 from gpuyard.manifests.pods import Path
-from gpuyard.manifests.violations import below
 from gpuyard.model.environment import Environment
 from gpuyard.rules import Context, Hit, Rule
 from policies.shared.declared import declared_jobs

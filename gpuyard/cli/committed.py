@@ -20,8 +20,8 @@ from gpuyard.manifests import RUN, Lifecycle, Manifest, Rendered, declare
 from gpuyard.manifests.data import at, is_map
 from gpuyard.manifests.pods import pod_specs
 from gpuyard.manifests.quantity import parse_quantity
-from gpuyard.manifests.read import read_documents
 from gpuyard.manifests.scheduling import GPU
+from gpuyard.manifests.yaml.read import read_documents
 
 _JOB = "gpuyard.dev/job"
 """Label of a run: the job that it is a run of."""

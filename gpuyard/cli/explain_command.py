@@ -10,7 +10,7 @@ import click
 from gpuyard.cli.project import assemble, stacks_folder, stacks_option
 from gpuyard.errors import InputError, Origin, Problem, listed, nearest
 from gpuyard.manifests.data import is_map
-from gpuyard.manifests.read import field_name
+from gpuyard.manifests.yaml.read import field_name
 from gpuyard.model.complain import value_text
 
 

@@ -65,7 +65,7 @@ def command(
     objects = only(built.objects, patterns)
     is_stale = False
     if out is None:
-        from gpuyard.manifests.emit import each_yaml, to_json
+        from gpuyard.manifests.yaml.emit import each_yaml, to_json
 
         manifests = [rendered.manifest for rendered in objects]
         if form == "json":

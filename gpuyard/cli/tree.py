@@ -14,7 +14,7 @@ from typing import NamedTuple
 from gpuyard.cli.swap import Folder, is_same
 from gpuyard.errors import InputError, Origin, Problem, listed
 from gpuyard.manifests import Manifest, Rendered
-from gpuyard.manifests.emit import to_yaml
+from gpuyard.manifests.yaml.emit import to_yaml
 
 MARK = ".gpuyard-render"
 """Lists the files of the folder: these gpuyard may replace and remove, all others it may not."""

@@ -1,10 +1,12 @@
-"""Tests for the two shapes of JSON-like data, in a form that a type checker believes."""
+"""Paths in JSON-like data, and tests for its two shapes in a form that a type checker believes."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeGuard
 
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _PLAIN: frozenset[type] = frozenset({dict, list, str, int, float, bool, type(None)})
 
 
@@ -39,3 +41,15 @@ def at(value: Any, *path: str | int) -> Any:
         else:
             return None
     return found
+
+
+def below(path: str, *steps: str | int) -> str:
+    """Return a JSON path with steps added: `spec.containers[0]`, and `metadata.labels["a.b/c"]` for what is no word."""
+    for step in steps:
+        if isinstance(step, int):
+            path = f"{path}[{step}]"
+        elif _WORD.fullmatch(step):
+            path = f"{path}.{step}" if path else step
+        else:
+            path = f'{path}["{step}"]'
+    return path

@@ -12,14 +12,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from gpuyard.manifests.credentials import hide, hide_data, hide_variable
-from gpuyard.manifests.data import at, is_list, is_map
+from gpuyard.manifests.data import at, below, is_list, is_map
 from gpuyard.manifests.immutable import Refusal, Unknown, is_immutable
 from gpuyard.manifests.merge_keys import item_keys
 from gpuyard.manifests.rendered import Identity, Rendered
-from gpuyard.manifests.violations import below
 
 if TYPE_CHECKING:
-    from gpuyard.manifests.transitions import Transitions
+    from gpuyard.manifests.schemas.transitions import Transitions
 
 Verb = Literal["added", "removed", "changed", "replaced"]
 
@@ -164,7 +163,7 @@ class _Rules:
 
     @cached_property
     def _transitions(self) -> Transitions:
-        from gpuyard.manifests.transitions import Transitions  # with the schemas, which most diffs do without
+        from gpuyard.manifests.schemas.transitions import Transitions  # with the schemas, which most diffs do without
 
         return Transitions(self._crds)
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 from gpuyard.manifests.data import at
+from gpuyard.manifests.identity import Identity, identity
 from gpuyard.manifests.pods import Path, different, pod_specs
-from gpuyard.manifests.rendered import Identity, Rendered, identity
 
 
 class Reference(NamedTuple):
@@ -75,13 +75,17 @@ def is_built_in(reference: Reference) -> bool:
     return reference.name in _BUILT_IN.get(reference.kind, ()) or reference.name.startswith(prefixes)
 
 
-def references(rendered: Rendered) -> list[Reference]:
-    """Return what an object names, as Kubernetes and the training operators read it; of equal pods, from the first."""
-    who, manifest = rendered.identity, rendered.manifest
+def references(
+    who: Identity, manifest: Mapping[str, Any], pods: Iterable[tuple[Path, Mapping[str, Any]]]
+) -> list[Reference]:
+    """Return what an object names, as Kubernetes and the training operators read it; of equal pods, from the first.
+
+    pods: those inside the object, see `pod_specs`.
+    """
     found: list[Reference] = []
     if who.namespace:
         found.append(Reference(_NAMESPACE, "Namespace", "", who.namespace, "lives in the namespace"))
-    for path, pod in different(rendered.pods):
+    for path, pod in different(pods):
         _of_pod(found, path, pod, who.namespace)
     gang = at(manifest, *_GANG)
     if gang:

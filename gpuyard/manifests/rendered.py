@@ -5,40 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from gpuyard.errors import Origin
+from gpuyard.manifests.identity import Identity, identity
 from gpuyard.manifests.pods import Path, pod_specs
-
-if TYPE_CHECKING:
-    from gpuyard.manifests.references import Reference
+from gpuyard.manifests.references import Reference, references
 
 Manifest: TypeAlias = dict[str, Any]
 Layer: TypeAlias = Literal["crds", "platform", "jobs"]
 
 LAYERS: tuple[Layer, ...] = ("crds", "platform", "jobs")
 """In the order of deployment; each is a stack of its own."""
-
-
-class Identity(NamedTuple):
-    """What the API server calls one object. The version is left out: two versions of a kind are one object."""
-
-    group: str
-    kind: str
-    namespace: str
-    name: str
-
-    def __str__(self) -> str:
-        """`Kind namespace/name`, as a person writes it."""
-        return f"{self.kind} {self.namespace}/{self.name}" if self.namespace else f"{self.kind} {self.name}"
-
-
-def identity(manifest: Mapping[str, Any]) -> Identity:
-    """Return the identity of a manifest; a missing namespace or group is the empty string."""
-    api_version: str = manifest["apiVersion"]
-    metadata: Mapping[str, Any] = manifest["metadata"]
-    group = api_version.rpartition("/")[0]
-    return Identity(group, manifest["kind"], metadata.get("namespace", ""), metadata["name"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +69,7 @@ class Rendered:
     @cached_property
     def references(self) -> list[Reference]:
         """What the object names, see `gpuyard.manifests.references`."""
-        # Imported late: that module needs this one.
-        from gpuyard.manifests.references import references
-
-        return references(self)
+        return references(self.identity, self.manifest, self.pods)
 
     def of(self, component: str) -> Rendered:
         """Return the same object, signed by the component that made it."""

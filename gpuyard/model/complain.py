@@ -12,7 +12,7 @@ from pydantic_core import ErrorDetails
 
 from gpuyard.errors import Origin, Problem, listed, nearest
 from gpuyard.manifests.data import has, is_list, is_map
-from gpuyard.manifests.read import field_name
+from gpuyard.manifests.yaml.read import field_name
 from gpuyard.model.layers import Document, Path
 
 _NEEDED = {

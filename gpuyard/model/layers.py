@@ -9,7 +9,7 @@ from typing import Any
 
 from gpuyard.errors import InputError, Origin, Problem
 from gpuyard.manifests.data import is_list, is_map
-from gpuyard.manifests.read import Lines, read_settings
+from gpuyard.manifests.yaml.read import Lines, read_settings
 
 Path = tuple[str | int, ...]
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from pydantic import Field, ValidationError
 
 from gpuyard.errors import InputError, Origin, Problem, listed, nearest
-from gpuyard.manifests.read import field_name
+from gpuyard.manifests.yaml.read import field_name
 from gpuyard.model.complain import problems, value_text
 from gpuyard.model.environment import Cluster, Environment, Pool, Scheduling, Storage, Team
 from gpuyard.model.jobs import Job

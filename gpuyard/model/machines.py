@@ -13,7 +13,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from gpuyard.manifests.quantity import parse_quantity
-from gpuyard.manifests.text import value_problem
+from gpuyard.manifests.schemas.text import value_problem
 from gpuyard.model.settings import Quantity, Settings
 
 GENERATIONS = {"V100": 70, "T4": 75, "A100": 80, "A10G": 86, "L4": 89, "H100": 90, "H200": 90, "B200": 100}

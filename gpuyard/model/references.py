@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from gpuyard.errors import Origin, Problem, listed, nearest
-from gpuyard.manifests.read import field_name
+from gpuyard.manifests.yaml.read import field_name
 from gpuyard.model.environment import Environment
 from gpuyard.model.jobs import Job, SecretKey
 from gpuyard.model.layers import Path

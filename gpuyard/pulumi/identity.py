@@ -14,7 +14,7 @@ from typing import NamedTuple
 from gpuyard.cache import write_atomically
 from gpuyard.errors import InputError, Origin, Problem
 from gpuyard.manifests.data import at
-from gpuyard.manifests.read import read_settings
+from gpuyard.manifests.yaml.read import read_settings
 
 KEY = "gpuyard:cluster-uid"
 

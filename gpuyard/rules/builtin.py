@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from gpuyard.errors import nearest
 from gpuyard.manifests import Manifest, Rendered
-from gpuyard.manifests.api_versions import Api, api_life
-from gpuyard.manifests.crd_schemas import versions
 from gpuyard.manifests.credentials import hide_at
+from gpuyard.manifests.data import below
 from gpuyard.manifests.references import Reference, is_built_in, made_in_cluster
-from gpuyard.manifests.schema import Schemas, Violation
-from gpuyard.manifests.violations import below
+from gpuyard.manifests.schemas.api_versions import Api, api_life
+from gpuyard.manifests.schemas.custom import versions
+from gpuyard.manifests.schemas.schema import Schemas, Violation
 from gpuyard.rules.rule import Context, Hit, Rule, Unjudged
 
 _UPSTREAM_KINDS = frozenset({"ClusterRole", "ConfigMap", "Role", "Secret", "Service", "ServiceAccount"})

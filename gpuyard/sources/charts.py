@@ -106,7 +106,7 @@ def _annotations(manifest: Manifest) -> Mapping[str, Any]:
 
 
 def _run(helm: Path, chart: Chart, inputs: Inputs) -> list[Manifest]:
-    from gpuyard.manifests.read import read_documents
+    from gpuyard.manifests.yaml.read import read_documents
 
     with tempfile.TemporaryDirectory() as home:
         values = Path(home, "values.json")

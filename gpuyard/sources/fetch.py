@@ -36,7 +36,7 @@ def fetch_file(entry: Chart | Url) -> tuple[str, bytes]:
 
 
 def _from_repository(entry: Chart) -> tuple[str, bytes]:
-    from gpuyard.manifests.read import read_documents
+    from gpuyard.manifests.yaml.read import read_documents
 
     index_url = f"{entry.repository}/index.yaml"
     # The index is not pinned, so that it is only asked for the address.

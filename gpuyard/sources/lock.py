@@ -10,8 +10,8 @@ from typing import Any
 
 from gpuyard.errors import InputError, Origin, Problem, listed, nearest
 from gpuyard.manifests.data import is_list, is_map
-from gpuyard.manifests.read import Lines, field_name, read_settings
-from gpuyard.manifests.read import Path as FieldPath
+from gpuyard.manifests.yaml.read import Lines, field_name, read_settings
+from gpuyard.manifests.yaml.read import Path as FieldPath
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ def read_manifests(entry: Entry, top: Path, path: str) -> list[Manifest]:
 
 
 def _read(entry: Entry, top: Path, path: str) -> list[Manifest]:
-    from gpuyard.manifests.read import read_documents
+    from gpuyard.manifests.yaml.read import read_documents
 
     shown = f"{entry.name} {entry.version}: {path}"
     files = {shown: top} if top.is_file() else {}

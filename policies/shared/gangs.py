@@ -11,8 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from gpuyard.manifests import Rendered
-from gpuyard.manifests.data import at, is_map
-from gpuyard.manifests.violations import below
+from gpuyard.manifests.data import at, below, is_map
 from gpuyard.rules import Context
 
 API_VERSION = "kubeflow.org/v1"

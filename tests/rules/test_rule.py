@@ -86,6 +86,19 @@ def test_what_cannot_be_judged_is_no_finding() -> None:
     assert unjudged == [Unjudged("the whole render", "without volcano", rule="no-names")]
 
 
+def test_what_several_rules_ask_of_a_render_is_worked_out_once() -> None:
+    asked: list[Context] = []
+
+    def names(context: Context) -> list[str]:
+        asked.append(context)
+        return [one.identity.name for one in context.objects]
+
+    context = Context((config_map("a"), config_map("b")), small_environment({}))
+    assert context.once(names) is context.once(names)
+    assert asked == [context]
+    assert replace(context, objects=()).once(names) == [], "another render is asked anew"
+
+
 def test_an_id_is_taken_once() -> None:
     with pytest.raises(ValueError, match="rule no-names is registered twice"):
         run(RULE, RULE, objects=[])

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from gpuyard.diff.facts import Fact, Told, View
 from gpuyard.errors import listed
+from gpuyard.manifests.data import below
 from gpuyard.manifests.diff import Change
-from gpuyard.manifests.violations import below
 
 _OWN_WORDS = frozenset({"CustomResourceDefinition", "PersistentVolumeClaim"})
 """Kinds whose own facts say what stays."""

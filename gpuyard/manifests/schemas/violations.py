@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gpuyard.errors import listed, nearest
-from gpuyard.manifests.limits import WORDS
+from gpuyard.manifests.data import below
+from gpuyard.manifests.schemas.limits import WORDS
 
 if TYPE_CHECKING:
     from jsonschema_rs import ValidationError
@@ -22,7 +22,6 @@ _TYPES = {
     "object": "a map",
     "string": "text",
 }
-_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _LONGEST_MESSAGE = 200
 
 
@@ -38,18 +37,6 @@ class Violation:
     path: str
     value: Any
     message: str
-
-
-def below(path: str, *steps: str | int) -> str:
-    """Return a JSON path with steps added: `spec.containers[0]`, and `metadata.labels["a.b/c"]` for what is no word."""
-    for step in steps:
-        if isinstance(step, int):
-            path = f"{path}[{step}]"
-        elif _WORD.fullmatch(step):
-            path = f"{path}.{step}" if path else step
-        else:
-            path = f'{path}["{step}"]'
-    return path
 
 
 def violations(schema: dict[str, Any], errors: Iterable[ValidationError]) -> list[Violation]:

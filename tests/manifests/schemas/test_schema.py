@@ -9,8 +9,8 @@ import pytest
 
 from gpuyard.cache import cache_dir
 from gpuyard.errors import InputError, Origin
-from gpuyard.manifests.schema import Schemas, Violation
-from tests.manifests.crds import crd
+from gpuyard.manifests.schemas.schema import Schemas, Violation
+from tests.manifests.schemas.crds import crd
 
 DEPLOYMENT: dict[str, Any] = {
     "apiVersion": "apps/v1",
@@ -284,6 +284,25 @@ def test_what_was_good_is_not_checked_again(tmp_path: Path, monkeypatch: pytest.
     # Another schema, another verdict.
     strict = changed(SWITCH, "spec.versions.1.schema.openAPIV3Schema.properties.metadata.properties.name.maxLength", 0)
     assert check_all(*objects[2:], crd=strict) == [["metadata.name"], ["metadata.name"]]
+
+
+def test_a_part_that_objects_share_is_wrong_in_each_of_them():
+    template = {"metadata": {"labels": {"app": "a", "b": "A b"}}, "spec": {"containers": [{"name": "a", "image": "a"}]}}
+    shared = [changed(changed(DEPLOYMENT, "metadata.name", name), "spec.template", None) for name in ("a", "b", "c")]
+    for manifest in shared:
+        manifest["spec"] |= {"template": template, "selector": {"matchLabels": {"app": "a"}}}
+    found = Schemas("1.34", []).check_all(shared)
+
+    assert [[violation.path for violation in each] for each in found] == [["spec.template.metadata.labels.b"]] * 3
+
+
+def test_a_part_that_is_good_in_one_place_may_be_wrong_in_another():
+    part = {"app": "A b"}
+    note = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "annotations": part}, "data": {}}
+    label = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "b", "labels": part}, "data": {}}
+    found = Schemas("1.34", []).check_all([note, label])
+
+    assert [[violation.path for violation in each] for each in found] == [[], ["metadata.labels.app"]]
 
 
 def test_the_cache_is_small_and_a_damaged_one_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

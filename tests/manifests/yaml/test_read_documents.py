@@ -1,7 +1,7 @@
 import pytest
 
 from gpuyard.errors import InputError
-from gpuyard.manifests.read import read_documents
+from gpuyard.manifests.yaml.read import read_documents
 
 
 def problem(text: str | bytes) -> str:

@@ -12,11 +12,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from gpuyard.cache import cache_dir
-from gpuyard.manifests.builtin_schemas import OBJECT_META, BuiltinSchemas, Kind, Schema, read_json, write_json
-from gpuyard.manifests.limits import FORMATS
-from gpuyard.manifests.places import place_tree
 from gpuyard.manifests.rendered import Manifest
-from gpuyard.manifests.shapes import as_map, is_map, maps
+from gpuyard.manifests.schemas.builtin import OBJECT_META, BuiltinSchemas, Kind, Schema, read_json, write_json
+from gpuyard.manifests.schemas.limits import FORMATS
+from gpuyard.manifests.schemas.places import place_tree
+from gpuyard.manifests.schemas.shapes import as_map, is_map, maps
 
 _FORMAT = 3
 """Of the cached files; counts up when what is written there changes."""

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 from gpuyard.cache import cache_dir, write_atomically
 from gpuyard.errors import InputError, Origin, Problem
-from gpuyard.manifests.limits import FORMATS, QUANTITY, limits_of
-from gpuyard.manifests.places import Tree, place_tree
+from gpuyard.manifests.schemas.limits import FORMATS, QUANTITY, limits_of
+from gpuyard.manifests.schemas.places import Tree, place_tree
 
 Schema: TypeAlias = dict[str, Any]
 

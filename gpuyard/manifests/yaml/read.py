@@ -14,8 +14,8 @@ from yaml.error import MarkedYAMLError
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from gpuyard.errors import InputError, Origin, Problem
-from gpuyard.manifests.scalars import Scalar, readings, resolve_as_kubectl, resolve_unambiguous
-from gpuyard.manifests.syntax import syntax_problem
+from gpuyard.manifests.yaml.scalars import Scalar, readings, resolve_as_kubectl, resolve_unambiguous
+from gpuyard.manifests.yaml.syntax import syntax_problem
 
 Path: TypeAlias = tuple[str | int, ...]
 Lines: TypeAlias = dict[Path, int]

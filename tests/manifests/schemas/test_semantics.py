@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gpuyard.manifests.schema import Schemas
+from gpuyard.manifests.schemas.schema import Schemas
 
 LABEL = "a DNS-1123 label: lower-case letters, digits and '-', with a letter or digit first and last"
 SUBDOMAIN = (

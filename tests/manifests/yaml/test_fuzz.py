@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from gpuyard.errors import InputError
-from gpuyard.manifests.read import read_documents, read_settings
-from gpuyard.manifests.schema import Schemas
-from tests.manifests import test_cel, test_places
-from tests.manifests.settings import SETTINGS
-from tests.manifests.test_kind_checks import GOOD
+from gpuyard.manifests.schemas.schema import Schemas
+from gpuyard.manifests.yaml.read import read_documents, read_settings
+from tests.manifests.schemas import test_cel, test_places
+from tests.manifests.schemas.test_kind_checks import GOOD
+from tests.manifests.yaml.settings import SETTINGS
 
 MANIFESTS = """\
 apiVersion: v1

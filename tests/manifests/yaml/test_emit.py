@@ -9,9 +9,9 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpuyard.manifests.emit import to_json, to_yaml
-from gpuyard.manifests.read import read_documents
-from tests.manifests.strings import AWKWARD, MORE, invented
+from gpuyard.manifests.yaml.emit import to_json, to_yaml
+from gpuyard.manifests.yaml.read import read_documents
+from tests.manifests.yaml.strings import AWKWARD, MORE, invented
 
 ALL = [*AWKWARD, *MORE, *invented(2000)]
 
@@ -186,6 +186,24 @@ def test_any_data_comes_back(documents: list[dict[str, Any]]):
     # The same, but for whole floats: JSON does not tell 1.0 from 1.
     assert read_documents(written, "out.yaml") == documents
     assert json.loads(to_json(documents)) == documents
+
+
+def test_a_part_of_several_documents_is_written_as_in_each_of_them():
+    leaf = {"name": "shm", "sizes": [1, [2, 3]], "text": "two\nlines\n"}
+    items = [leaf, {"first": leaf, "then": [leaf, leaf]}, [leaf, [leaf]]]
+    documents = [{"a": items, "b": {"c": items, "d": leaf}}, {"a": {"c": items}}, {"z": [[items]], "leaf": leaf}]
+
+    assert to_yaml(documents) == to_yaml(json.loads(json.dumps(documents)))
+
+
+def test_documents_that_are_gone_are_not_mistaken_for_later_ones():
+    # Each is freed before the next is made, mostly at the same address.
+    def documents():
+        for number in range(100):
+            part = {"number": number}
+            yield {"a": part, "b": part}
+
+    assert to_yaml(documents()) == "---\n".join(f"a:\n  number: {n}\nb:\n  number: {n}\n" for n in range(100))
 
 
 def test_json_is_one_array_with_an_object_a_line():

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from gpuyard.manifests.schema import Schemas, Unrun
-from tests.manifests.crds import crd
+from gpuyard.manifests.schemas.schema import Schemas, Unrun
+from tests.manifests.schemas.crds import crd
 
 
 def rings(spec: dict[str, Any]) -> dict[str, Any]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gpuyard.manifests.api_versions import _LIVES, Api, api_life
-from gpuyard.manifests.builtin_schemas import BuiltinSchemas
+from gpuyard.manifests.schemas.api_versions import _LIVES, Api, api_life
+from gpuyard.manifests.schemas.builtin import BuiltinSchemas
 
 OLDEST, NEWEST = 25, 37
 

@@ -15,9 +15,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gpuyard.manifests.places import Place, Tree
-from gpuyard.manifests.shapes import Found, is_list, is_map
-from gpuyard.manifests.violations import below
+from gpuyard.manifests.data import below
+from gpuyard.manifests.schemas.places import Place, Tree
+from gpuyard.manifests.schemas.shapes import Found, is_list, is_map
 
 if TYPE_CHECKING:
     from cel_expr_python.cel import Env, Expression

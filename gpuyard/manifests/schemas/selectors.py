@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpuyard.manifests.shapes import Found, as_list, as_map, is_map
-from gpuyard.manifests.text import key_problem, value_problem
+from gpuyard.manifests.schemas.shapes import Found, as_list, as_map, is_map
+from gpuyard.manifests.schemas.text import key_problem, value_problem
 
 
 def check_selector(selector: object) -> Iterator[Found]:

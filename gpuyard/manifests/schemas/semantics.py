@@ -10,15 +10,16 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import Any
 
-from gpuyard.manifests.amounts import check_resources
-from gpuyard.manifests.kind_checks import KIND_CHECKS, name_problem
-from gpuyard.manifests.places import Place
-from gpuyard.manifests.pod_checks import CONTAINERS, check_pod, check_pod_part
+from gpuyard.manifests.data import below
 from gpuyard.manifests.rendered import Manifest
-from gpuyard.manifests.selectors import check_selector
-from gpuyard.manifests.shapes import Found, Steps, as_map, is_list, is_map
-from gpuyard.manifests.text import key_problem, label_problem, value_problem
-from gpuyard.manifests.violations import Violation, below
+from gpuyard.manifests.schemas.amounts import check_resources
+from gpuyard.manifests.schemas.kind_checks import KIND_CHECKS, name_problem
+from gpuyard.manifests.schemas.places import Place
+from gpuyard.manifests.schemas.pod_checks import CONTAINERS, check_pod, check_pod_part
+from gpuyard.manifests.schemas.selectors import check_selector
+from gpuyard.manifests.schemas.shapes import Found, Steps, as_map, is_list, is_map
+from gpuyard.manifests.schemas.text import key_problem, label_problem, value_problem
+from gpuyard.manifests.schemas.violations import Violation
 
 Rules = Callable[[Place, Any], Iterable[Found]]
 

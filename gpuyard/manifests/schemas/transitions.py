@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from gpuyard.manifests.builtin_schemas import OBJECT_META
-from gpuyard.manifests.cel import Engine, Failure, compares_states, identifier, one_line, prepared, run_rule
-from gpuyard.manifests.crd_schemas import strict_schema, versions
 from gpuyard.manifests.credentials import hide
 from gpuyard.manifests.immutable import Refusal, Unknown
-from gpuyard.manifests.places import Place, Tree, place, place_tree, shape
 from gpuyard.manifests.rendered import Manifest
-from gpuyard.manifests.shapes import Steps, as_map, is_list, is_map
+from gpuyard.manifests.schemas.builtin import OBJECT_META
+from gpuyard.manifests.schemas.cel import Engine, Failure, compares_states, identifier, one_line, prepared, run_rule
+from gpuyard.manifests.schemas.custom import strict_schema, versions
+from gpuyard.manifests.schemas.places import Place, Tree, place, place_tree, shape
+from gpuyard.manifests.schemas.shapes import Steps, as_map, is_list, is_map
 
 
 class _Nothing:

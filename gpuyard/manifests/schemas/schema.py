@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gpuyard.cache import cache_dir, write_atomically
 from gpuyard.errors import InputError, Origin, Problem
-from gpuyard.manifests.builtin_schemas import BuiltinSchemas, Schema
-from gpuyard.manifests.cel import Engine, Unrun, check_rules, compares_states, unrun_rules
-from gpuyard.manifests.crd_schemas import CustomSchemas, digest
-from gpuyard.manifests.places import Place, place
 from gpuyard.manifests.rendered import Manifest
-from gpuyard.manifests.semantics import Good, Rules, check_semantics
-from gpuyard.manifests.shapes import Found
-from gpuyard.manifests.violations import Violation, violations
+from gpuyard.manifests.schemas.builtin import BuiltinSchemas, Schema
+from gpuyard.manifests.schemas.cel import Engine, Unrun, check_rules, compares_states, unrun_rules
+from gpuyard.manifests.schemas.custom import CustomSchemas, digest
+from gpuyard.manifests.schemas.places import Place, place
+from gpuyard.manifests.schemas.semantics import Good, Rules, check_semantics
+from gpuyard.manifests.schemas.shapes import Found
+from gpuyard.manifests.schemas.violations import Violation, violations
 
 if TYPE_CHECKING:
     from jsonschema_rs import Draft202012Validator
@@ -119,9 +119,8 @@ class Schemas:
     @cached_property
     def _verdicts(self) -> Path:
         # Another state of this code may find more.
-        code = [
-            (file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in Path(__file__).parent.glob("*.py")
-        ]
+        files = [file for folder in Path(__file__).parents[:2] for file in folder.glob("*.py")]
+        code = [(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files]
         return cache_dir("schemas", f"good-{self._builtin.key}", digest(sorted(code)))
 
     def _made_ready(self, api_version: str, kind: str) -> _Ready | None:

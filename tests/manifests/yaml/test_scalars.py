@@ -1,6 +1,6 @@
 import pytest
 
-from gpuyard.manifests.scalars import readings, resolve_as_kubectl
+from gpuyard.manifests.yaml.scalars import readings, resolve_as_kubectl
 
 
 # What `kubectl label --local -o json` 1.32 prints for each plain scalar.

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from gpuyard.manifests.builtin_schemas import BuiltinSchemas
-from gpuyard.manifests.limits import _BOUNDS, _CHOICES
-from gpuyard.manifests.schema import Schemas
+from gpuyard.manifests.schemas.builtin import BuiltinSchemas
+from gpuyard.manifests.schemas.limits import _BOUNDS, _CHOICES
+from gpuyard.manifests.schemas.schema import Schemas
 
 
 def thing(api_version: str, kind: str, **fields: Any) -> dict[str, Any]:

@@ -6,8 +6,8 @@ import sys
 import pytest
 
 from gpuyard.errors import InputError
-from gpuyard.manifests.read import MAX_BYTES, read_settings
-from tests.manifests.settings import SETTINGS
+from gpuyard.manifests.yaml.read import MAX_BYTES, read_settings
+from tests.manifests.yaml.settings import SETTINGS
 
 
 def problem(text: str | bytes) -> str:
@@ -244,7 +244,9 @@ def test_syntax_errors(text: str, line: int, detail: str, fix: str):
 
 
 def test_reading_imports_yaml_and_no_other_package():
-    code = "import sys, yaml; old = set(sys.modules); import gpuyard.manifests.read; print(*(set(sys.modules) - old))"
+    code = (
+        "import sys, yaml; old = set(sys.modules); import gpuyard.manifests.yaml.read; print(*(set(sys.modules) - old))"
+    )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     packages = {name.partition(".")[0] for name in run.stdout.split()}
     assert packages - set(sys.stdlib_module_names) == {"gpuyard"}

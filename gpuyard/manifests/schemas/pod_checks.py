@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Iterator
 from operator import itemgetter
 from typing import Any
 
-from gpuyard.manifests.amounts import check_container_resources
-from gpuyard.manifests.shapes import Found, Steps, as_list, is_map, maps, texts
-from gpuyard.manifests.text import env_problem, label_problem, port_name_problem, port_problem
+from gpuyard.manifests.schemas.amounts import check_container_resources
+from gpuyard.manifests.schemas.shapes import Found, Steps, as_list, is_map, maps, texts
+from gpuyard.manifests.schemas.text import env_problem, label_problem, port_name_problem, port_problem
 
 _NAME, _PATH = itemgetter("name"), itemgetter("mountPath")
 _ODD = (KeyError, TypeError)

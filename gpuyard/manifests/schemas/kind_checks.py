@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator
 from ipaddress import ip_network
 from typing import Any, TypeAlias
 
-from gpuyard.manifests.amounts import check_amounts
-from gpuyard.manifests.pod_checks import check_pod, check_unique_name
-from gpuyard.manifests.selectors import check_selects_template
-from gpuyard.manifests.shapes import Found, Steps, as_list, as_map, is_map
-from gpuyard.manifests.text import (
+from gpuyard.manifests.schemas.amounts import check_amounts
+from gpuyard.manifests.schemas.pod_checks import check_pod, check_unique_name
+from gpuyard.manifests.schemas.selectors import check_selects_template
+from gpuyard.manifests.schemas.shapes import Found, Steps, as_list, as_map, is_map
+from gpuyard.manifests.schemas.text import (
     config_key_problem,
     count_or_percent_problem,
     label_problem,

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from gpuyard.manifests.schema import Schemas
+from gpuyard.manifests.schemas.schema import Schemas
 
 GOOD = {
     manifest["kind"]: manifest

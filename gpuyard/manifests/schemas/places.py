@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from gpuyard.manifests.pod_checks import CONTAINERS
-from gpuyard.manifests.shapes import is_map
+from gpuyard.manifests.schemas.pod_checks import CONTAINERS
+from gpuyard.manifests.schemas.shapes import is_map
 
 Tree = dict[str, Any]
 """A place as JSON: `is`, `keys`, `rules`, and below it `fields`, `items` and `values`; what is empty is left out."""
@@ -26,7 +26,7 @@ class Place(NamedTuple):
     sort:   "pod", "pod-checked" (by its kind's own check), "pod-part" (which an operator completes), "labels",
             "selector", "resources", "any" (whatever is there), or "".
     keys:   the fields that tell the items of a list apart, with the value that a missing one has.
-    rules:  of a CRD, and the shape of the values they are about, as `gpuyard.manifests.cel` takes them.
+    rules:  of a CRD, and the shape of the values they are about, as `gpuyard.manifests.schemas.cel` takes them.
     fields, items, values: the places below: of some fields of a map, of each item of a list, of each value of a map.
     inner:  whether the fields are all: then nothing is checked of a map with none of them, as most are.
     """

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from gpuyard.manifests.places import place_tree
-from gpuyard.manifests.schema import Schemas
-from tests.manifests.crds import crd
+from gpuyard.manifests.schemas.places import place_tree
+from gpuyard.manifests.schemas.schema import Schemas
+from tests.manifests.schemas.crds import crd
 
 TEXT = {"type": "string"}
 LABELS = {"type": "object", "additionalProperties": TEXT}

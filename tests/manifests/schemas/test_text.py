@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from gpuyard.manifests.text import config_key_problem, count_or_percent_problem, schedule_problem, time_zone_problem
+from gpuyard.manifests.schemas.text import (
+    config_key_problem,
+    count_or_percent_problem,
+    schedule_problem,
+    time_zone_problem,
+)
 
 DESCRIPTORS = "@yearly, @annually, @monthly, @weekly, @daily, @midnight, @hourly, @every 1h30m"
 

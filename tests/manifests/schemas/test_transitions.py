@@ -9,8 +9,8 @@ import pytest
 from gpuyard.manifests import Lifecycle, Rendered, declare
 from gpuyard.manifests.diff import Change, compare
 from gpuyard.manifests.immutable import Refusal, Unknown
-from gpuyard.manifests.transitions import Transitions
-from tests.manifests.crds import crd
+from gpuyard.manifests.schemas.transitions import Transitions
+from tests.manifests.schemas.crds import crd
 
 FIXED = {"x-kubernetes-validations": [{"rule": "self == oldSelf", "message": "is immutable"}]}
 TEXT = {"type": "string"}

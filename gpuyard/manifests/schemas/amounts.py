@@ -10,8 +10,8 @@ from functools import lru_cache
 from typing import Any, TypeGuard
 
 from gpuyard.manifests.quantity import parse_quantity
-from gpuyard.manifests.shapes import Found, as_map, is_map
-from gpuyard.manifests.text import key_problem
+from gpuyard.manifests.schemas.shapes import Found, as_map, is_map
+from gpuyard.manifests.schemas.text import key_problem
 
 _STANDARD = frozenset(["cpu", "memory", "ephemeral-storage"])
 

@@ -1,0 +1,1 @@
+"""YAML and JSON out and in, with the scalar rules of kubectl."""
