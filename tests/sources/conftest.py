@@ -11,6 +11,7 @@ import tarfile
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -39,18 +40,45 @@ def lock(tmp_path: Path) -> Callable[[str], Lock]:
     return write
 
 
+class Request(NamedTuple):
+    """What a server was asked; a form makes it a POST."""
+
+    path: str
+    authorization: str | None = None
+    form: str = ""
+
+
+class Answer(NamedTuple):
+    status: int
+    headers: list[tuple[str, str]] = []
+    content: bytes = b""
+
+
 class Server:
-    """Serves `files` (path -> content) on this machine and remembers what it was asked for."""
+    """Serves `files` (path -> content) on this machine and remembers what it was asked for.
+
+    guard: answers a request itself, or returns None to let it pass.
+    """
 
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {}
         self.redirects: dict[str, str] = {}
-        self.asked: list[str] = []
+        self.requests: list[Request] = []
+        self.guard: Callable[[Request], Answer | None] = lambda request: None
         served = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_GET(self) -> None:
-                served.asked.append(self.path)
+                form = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
+                request = Request(self.path, self.headers.get("Authorization"), form)
+                served.requests.append(request)
+                if answer := served.guard(request):
+                    self.send_response(answer.status)
+                    for header in answer.headers:
+                        self.send_header(*header)
+                    self.end_headers()
+                    self.wfile.write(answer.content)
+                    return
                 if self.path in served.redirects:
                     self.send_response(302)
                     self.send_header("Location", served.redirects[self.path])
@@ -61,6 +89,9 @@ class Server:
                 self.end_headers()
                 self.wfile.write(content or b"")
 
+            def do_POST(self) -> None:
+                self.do_GET()
+
             def log_message(self, format: str, *args: object) -> None:
                 """Print nothing."""
 
@@ -68,6 +99,10 @@ class Server:
         self._thread = threading.Thread(target=self._server.serve_forever, args=[0.01])
         self._thread.start()
         self.host = f"127.0.0.1:{self._server.server_address[1]}"
+
+    @property
+    def asked(self) -> list[str]:
+        return [request.path for request in self.requests]
 
     def stop(self) -> None:
         self._server.shutdown()
@@ -78,6 +113,14 @@ class Server:
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     monkeypatch.setenv("no_proxy", "127.0.0.1")
+    running = Server()
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def storage(server: Server) -> Iterator[Server]:
+    """Another server: another port is another host."""
     running = Server()
     yield running
     running.stop()

@@ -223,7 +223,7 @@ def test_nobody_answers(lock: Write) -> None:
 
 
 def test_a_redirect_to_plain_http_is_not_followed(lock: Write, server: Server) -> None:
-    server.redirects["/a.yaml"] = "http://mirror.example.com/a.yaml"
+    server.redirects["/a.yaml"] = "http://mirror.example.com/a.yaml?signature=1"
 
     with pytest.raises(InputError, match=r"http://mirror\.example\.com/a\.yaml\n  only https:// is fetched$"):
         pull(lock(url_entry(server, OTHER)))
