@@ -64,18 +64,17 @@ def _checked(env: str, folder: Path) -> list[Rendered]:
 
 
 def _apply(env: str, objects: list[Rendered], patterns: Sequence[str]) -> None:
-    from gpuyard.cli.sandbox_command import built_binaries, say
+    from gpuyard.cli.sandbox_command import say
     from gpuyard.cli.select import names_of, only
-    from gpuyard.sandbox import BINARIES, apply
+    from gpuyard.sandbox import apply
 
-    # A pattern that matches nothing is an error, before anything is built or applied.
+    # A pattern that matches nothing is an error, before anything is applied.
     only(objects, patterns)
-    binaries = built_binaries(BINARIES, lambda name, state: say(f"{name:<24} {state}"))
 
     def chosen(one: Rendered) -> bool:
         return any(fnmatchcase(name, pattern) for name in names_of(one) for pattern in patterns)
 
-    applied = apply(env, objects, binaries, progress=say, only=chosen if patterns else None)
+    applied = apply(env, objects, progress=say, only=chosen if patterns else None)
     counts = {
         "applied": applied.applied,
         "untouched": applied.untouched,

@@ -36,9 +36,16 @@ def built_binaries(names: tuple[str, ...], progress: Callable[[str, str], None])
 
 @command.command()
 @click.argument("env", default="sandbox")
+@click.option(
+    "--engine",
+    type=click.Choice(["apply", "pulumi"]),
+    default="apply",
+    show_default=True,
+    help="Who deploys to it. pulumi: the cluster stays empty for `gpuyard deploy ENV --engine pulumi`.",
+)
 @click.option("--show-substitutions", is_flag=True, help="Print what is replaced so that controllers run as processes.")
 @stacks_option
-def up(env: str, show_substitutions: bool, stacks: Path | None) -> None:
+def up(env: str, engine: str, show_substitutions: bool, stacks: Path | None) -> None:
     """Start the sandbox with ENV's nodes and platform  [default: sandbox]; one that runs already is left alone."""
     from gpuyard.sandbox import BINARIES
     from gpuyard.sandbox import up as start
@@ -47,10 +54,12 @@ def up(env: str, show_substitutions: bool, stacks: Path | None) -> None:
     environment = project.load(env, stacks_folder(stacks))
     built = project.build(environment)
     binaries = built_binaries(BINARIES, lambda name, state: say(f"{name:<24} {state}"))
-    sandbox = start(environment, built.objects, binaries, project.open_sources(), progress=say)
+    sandbox = start(environment, built.objects, binaries, project.open_sources(), progress=say, engine=engine)
     if show_substitutions:
         table(["object", "field", "rendered", "here"], sandbox.table)
     click.echo(f"export KUBECONFIG={sandbox.kubeconfig}")
+    if engine == "pulumi":
+        say(f"next, with that set: gpuyard deploy {env} --engine pulumi")
 
 
 @command.command()

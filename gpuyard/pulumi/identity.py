@@ -61,7 +61,9 @@ def check_cluster(uid: str, own: Iterable[str], known: Iterable[Recorded]) -> No
                     record.origin,
                     KEY,
                     f"recorded: {record.uid}\nthis one: {uid}",
-                    "switch the kubeconfig context; if the cluster was built anew, delete this line",
+                    "switch the kubeconfig context; if this one was built in its place, as each new sandbox is,\n"
+                    "delete this line and forget what the other one held, for each of "
+                    f"{', '.join(sorted(own))}:\npulumi stack rm --force --preserve-config STACK",
                 )
             )
         if record.stack not in own and record.uid == uid:

@@ -38,8 +38,12 @@ def resource_name(rendered: Rendered) -> str:
 
 
 def inputs(rendered: Rendered) -> Manifest:
-    """Return what is registered for an object: its manifest, and the annotation that says not to wait for it."""
-    if rendered.lifecycle.wait:
+    """Return what is registered for an object: its manifest, and the annotation that says not to wait for it.
+
+    A Service is there once it is made. The provider would wait for its pods, and those of a webhook may wait for the
+    webhook's configuration, which needs the Service. What needs the pods depends on their Deployment.
+    """
+    if rendered.lifecycle.wait and rendered.identity.kind != "Service":
         return rendered.manifest
     metadata: Manifest = rendered.manifest["metadata"]
     annotations: dict[str, str] = {**(metadata.get("annotations") or {}), SKIP_AWAIT: "true"}

@@ -125,7 +125,8 @@ class Api:
         """Return objects of a kind; left out, of all namespaces. The server's cache is recent enough for us."""
         query = {"resourceVersion": "0"} | ({"labelSelector": selector} if selector else {})
         items: list[Manifest] = self.request("GET", self.path(api_version, kind, namespace), query)["items"]
-        return items
+        # The server leaves out of a list's items what the list itself says.
+        return [{**item, "apiVersion": api_version, "kind": kind} for item in items]
 
     def apply(self, manifest: Manifest, *, dry_run: bool = False) -> Manifest:
         """Server-side apply as field manager `gpuyard`: conflicts are ours, unknown fields are refused."""

@@ -17,6 +17,7 @@ from gpuyard.manifests import Manifest
 from gpuyard.sandbox.api import Api
 from gpuyard.sandbox.nodes import SIMULATED
 from gpuyard.sandbox.processes import MARKER, Process, excerpt, free_ports, start, start_time, stop
+from gpuyard.sandbox.relay import egress_configuration, socket_path
 from gpuyard.sandbox.state import Home, Service, State
 
 CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok-controller")
@@ -49,20 +50,13 @@ class Cluster:
     def _programs(self) -> dict[str, Path]:
         return {name: self.binaries[name].resolve() for name in BINARIES}
 
-    @property
-    def _folder(self) -> Path:
-        return self.home.path / "kwok" / "clusters" / _NAME
-
-    def certificate(self) -> dict[str, bytes]:
-        """Return the cluster's own certificate for `known_as`, its key and the authority, as `tls.crt` and so on."""
-        pki = self._folder / "pki"
-        names = {"tls.crt": "admin.crt", "tls.key": "admin.key", "ca.crt": "ca.crt"}
-        return {key: (pki / file).read_bytes() for key, file in names.items()}
-
     def start(self) -> dict[str, Service]:
         """Start an empty cluster and return its processes. The sandbox's folder holds no other one."""
-        config = self.home.folder() / "kwokctl.yaml"
-        documents = [self._configuration(), *self.stages]
+        folder = _folder(self.home)
+        egress = self.home.folder() / "egress.json"
+        egress.write_text(json.dumps(egress_configuration(socket_path(self.home.path))))
+        config = self.home.path / "kwokctl.yaml"
+        documents = [self._configuration(egress), *self.stages]
         config.write_text("---\n".join(json.dumps(document, indent=1) + "\n" for document in documents))
         log = self.home.folder("logs") / "kwokctl.log"
         environment = base_environment(self.home) | {"KWOK_WORKDIR": str(self.home.folder("kwok"))}
@@ -74,17 +68,17 @@ class Cluster:
         finally:
             stop([kwokctl])
         if code or not self.home.kubeconfig.exists():
-            logs = sorted(self._folder.glob("logs/*.log"), key=lambda path: path.stat().st_mtime)
+            logs = sorted(folder.glob("logs/*.log"), key=lambda path: path.stat().st_mtime)
             told = "\n".join(f"{path}:\n{excerpt(path)}" for path in [log, *logs[-2:]])
             raise InputError(Problem("the control plane did not start", Origin(str(log)), detail=told))
         self.home.kubeconfig.chmod(0o600)
         services: dict[str, Service] = {}
         for name in CONTROL_PLANE:
-            pid = int((self._folder / "pids" / f"{name}.pid").read_text())
-            services[name] = Service(Process(pid, start_time(pid)), str(self._folder / "logs" / f"{name}.log"))
+            pid = int((folder / "pids" / f"{name}.pid").read_text())
+            services[name] = Service(Process(pid, start_time(pid)), str(folder / "logs" / f"{name}.log"))
         return services
 
-    def _configuration(self) -> Manifest:
+    def _configuration(self, egress: Path) -> Manifest:
         ports = ("kubeApiserverPort", "etcdPort", "etcdPeerPort", "kubeControllerManagerPort", "kubeSchedulerPort",
                  "kwokControllerPort")  # fmt: skip
         program = {name: str(path) for name, path in self._programs.items()}
@@ -106,7 +100,24 @@ class Cluster:
                 "kubeApiserverCertSANs": list(self.known_as),
                 **dict(zip(ports, free_ports(len(ports)), strict=True)),
             },
+            "componentsPatches": [
+                {
+                    "name": "kube-apiserver",
+                    "extraArgs": [{"key": "egress-selector-config-file", "value": str(egress)}],
+                }
+            ],
         }
+
+
+def certificate(home: Home) -> dict[str, bytes]:
+    """Return the cluster's own certificate for `known_as`, its key and the authority, as `tls.crt` and so on."""
+    pki = _folder(home) / "pki"
+    names = {"tls.crt": "admin.crt", "tls.key": "admin.key", "ca.crt": "ca.crt"}
+    return {key: (pki / file).read_bytes() for key, file in names.items()}
+
+
+def _folder(home: Home) -> Path:
+    return home.path / "kwok" / "clusters" / _NAME
 
 
 def healthy(home: Home, state: State) -> bool:

@@ -1,17 +1,14 @@
-"""Run rendered controllers as local processes: what a kubelet does for a pod, for the few that matter here."""
+"""Run the Deployments whose programs are known as local processes, from what the cluster holds now.
+
+What a kubelet does for pods, for the few that matter here: start, mount, probe, start again, stop, and tell the pods.
+"""
 
 from __future__ import annotations
 
 import base64
-import contextlib
 import hashlib
 import json
-import os
-import socket
-import ssl
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,233 +16,244 @@ from typing import Any
 
 import yaml
 
-from gpuyard.errors import InputError, Origin, Problem
-from gpuyard.manifests import Identity, Manifest, Rendered
+from gpuyard.errors import InputError, Problem
+from gpuyard.manifests import Manifest, declare, identity
 from gpuyard.sandbox.api import Api
-from gpuyard.sandbox.cluster import base_environment
-from gpuyard.sandbox.localize import Controller, Local
+from gpuyard.sandbox.cluster import base_environment, certificate
+from gpuyard.sandbox.localize import Controller, known_container, run_locally
+from gpuyard.sandbox.mounts import forget_expected, mount_all, mounted_digest, write_private
+from gpuyard.sandbox.pod_status import CANNOT_START, CRASHED, NOT_READY, READY, Report, is_made_from, status
+from gpuyard.sandbox.probes import waits_for
 from gpuyard.sandbox.processes import excerpt, start, stop
-from gpuyard.sandbox.state import Home, Service, State
+from gpuyard.sandbox.relay import RefusedError
+from gpuyard.sandbox.state import Home, Service
+from gpuyard.sandbox.webhooks import CONFIGURATIONS, calls, certificates, process_port, selects
 
-_PATIENCE = 90
+_LONGEST_PAUSE = 10.0
+
+
+@dataclass
+class _Running:
+    """A controller with a process, the Deployment it was last seen with, and how it went."""
+
+    deployment: Manifest
+    controller: Controller
+    crashes: int = 0
+    crashed: float = 0.0
+    """When it did; 0 while it runs."""
+    secrets: str = ""
+    """The digest of its Secrets when it started."""
+    proved: tuple[Any, ...] = ()
+    """The webhooks that it was seen to answer for."""
 
 
 @dataclass
 class Controllers:
-    """The local controllers of one sandbox. Every start and stop is written to its state at once.
-
-    certificate: what Secrets in `local.certificates` are filled with: `tls.crt`, `tls.key`, `ca.crt`.
-    """
+    """The local controllers of one sandbox. What runs is written to its folder at once."""
 
     api: Api
     home: Home
-    state: State
-    local: Local
-    certificate: Mapping[str, bytes]
-    starting: dict[Identity, Rendered] = field(default_factory=dict[Identity, Rendered])
-    """Started and not waited for yet. One that fills a Secret itself needs to see it in its folder soon."""
+    binaries: Mapping[str, Path]
+    services: dict[str, Service] = field(default_factory=dict[str, Service])
+    _running: dict[str, _Running] = field(default_factory=dict[str, "_Running"])
 
-    def start(self, deployment: Rendered) -> None:
-        """Start the process of a Deployment; one that runs with the same arguments and files is left alone."""
-        controller = self.local.controllers.get(deployment.identity)
-        if not controller:
+    def round(self) -> None:
+        """Bring processes and pods to what the cluster says now. Raises ApiError where the server does not answer."""
+        deployments = {
+            one["metadata"]["name"]: one
+            for one in self.api.list("apps/v1", "Deployment")
+            if known_container(one) and one["spec"].get("replicas") != 0
+        }
+        self._stop_others(deployments)
+        if not deployments:
             return
-        controller.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._fill_certificates()
+        services = self.api.list("v1", "Service")
+        configurations = [
+            one for kind in CONFIGURATIONS for one in self.api.list("admissionregistration.k8s.io/v1", kind)
+        ]
+        for name, deployment in deployments.items():
+            try:
+                report = self._run(deployment) or self._probe(name, services, configurations)
+            except InputError as error:
+                report = Report(CANNOT_START, _told(error), time.time())
+            self._tell(deployment, report)
+
+    def port_behind(self, address: str, number: int) -> int:
+        """Return the port of the process behind a Service's cluster IP and port. Raises RefusedError."""
+        for service in self.api.list("v1", "Service"):
+            if address in service["spec"].get("clusterIPs", ()):
+                for one in list(self._running.values()):
+                    if selects(service, one.deployment):
+                        try:
+                            return process_port(service, number, one.deployment, one.controller)
+                        except InputError as error:
+                            raise RefusedError(_told(error)) from error
+                raise RefusedError(f"no process behind {identity(service)}")
+        raise RefusedError(f"{address} is the address of no Service")
+
+    def _run(self, deployment: Manifest) -> Report | None:
+        """Start the process of a Deployment; one that runs with the same arguments and files is left alone.
+
+        Return why it does not run; None when it does. Raises InputError when it cannot run at all.
+        """
+        name: str = deployment["metadata"]["name"]
+        known = self.services.get(name)
+        controller = self._controller(deployment, known.ports if known else None)
+        one = self._running.setdefault(name, _Running(deployment, controller))
+        one.deployment, one.controller = deployment, controller
+        if waits := mount_all(self.api, controller, starts=not (known and known.ready)):
+            return Report(NOT_READY, f"it waits for {waits}")
+        if known and known.digest == _digest(controller):
+            if known.process.alive:
+                return None
+            # One that ended before its Secrets were filled ended for that, and says nothing about them.
+            if one.secrets in ("", mounted_digest(controller, "Secret")) and (crashed := self._crashed(one, known)):
+                return crashed
+        elif known:
+            stop([known.process])
+            one.crashes = 0
+        if known:
+            # Another program may have taken a port of the one that stopped.
+            one.controller = self._controller(deployment, None)
+        one.crashed, one.proved, one.secrets = 0.0, (), mounted_digest(controller, "Secret")
+        self._start(one.controller)
+        return None
+
+    def _controller(self, deployment: Manifest, ports: Mapping[str, int] | None) -> Controller:
+        name: str = deployment["metadata"]["name"]
+        found = run_locally(declare(deployment), self.binaries, self.home.folder("controllers", name), ports)
+        if not found:
+            raise LookupError(f"Deployment {name} has no known program")
+        return found
+
+    def _crashed(self, one: _Running, service: Service) -> Report | None:
+        """Return how a process ended, until it is time to try again."""
+        if not one.crashed:
+            one.crashes += 1
+            one.crashed = time.time()
+            service.ready = False
+            self._write()
+        if time.time() > one.crashed + min(0.5 * 2.0**one.crashes, _LONGEST_PAUSE):
+            return None
+        title = f"controller {one.controller.name} stopped"
+        fix = "fix: the log says why; it runs exactly what the Deployment renders"
+        return Report(CRASHED, f"{title}\n{service.log}\n{excerpt(Path(service.log))}\n{fix}", one.crashed)
+
+    def _start(self, controller: Controller) -> None:
         self._write_kubeconfig(controller)
-        self._mount(controller, deployment)
-        digest = _digest(controller)
-        running = self.state.services.get(controller.name)
-        if running and running.process.alive:
-            if running.digest == digest and running.ready:
-                return
-            stop([running.process])
         log = self.home.folder("logs") / f"{controller.name}.log"
         environment = (
             base_environment(self.home) | {"TMPDIR": str(controller.folder / "tmp")} | dict(controller.environment)
         )
         process = start(controller.command, folder=controller.folder, environment=environment, log=log)
-        self.state.services[controller.name] = Service(process, str(log), digest, ports=dict(controller.ports))
-        self.home.write(self.state)
-        self.starting[deployment.identity] = deployment
+        table = [list(row) for row in controller.table]
+        self.services[controller.name] = Service(
+            process, str(log), _digest(controller), ports=dict(controller.ports), table=table
+        )
+        self._write()
 
-    def wait(self, deployment: Rendered) -> None:
-        """Wait until the process of a Deployment is healthy and the webhooks it serves can be called.
+    def _probe(self, name: str, services: list[Manifest], configurations: list[Manifest]) -> Report:
+        """Return whether a running process is ready. One that was is asked again only about what is new."""
+        one, service = self._running[name], self.services[name]
+        hooks: list[tuple[Manifest, Manifest]] = []
+        table = [list(row) for row in one.controller.table]
+        for behind in services:
+            if selects(behind, one.deployment):
+                for configuration, client in calls(configurations, behind):
+                    number: int = client["service"].get("port", 443)
+                    port = process_port(behind, number, one.deployment, one.controller)
+                    row = [str(identity(behind)), f"port {number}", "its pods", f"127.0.0.1:{port}, by the relay"]
+                    if row not in table:
+                        table.append(row)
+                    hooks.append((configuration, client))
+        asked = tuple((identity(configuration), client) for configuration, client in hooks)
+        if service.ready and asked == one.proved:
+            return Report(READY)
+        if waits := waits_for(one.controller, hooks):
+            if service.ready:
+                service.ready = False
+                self._write()
+            return Report(NOT_READY, f"it waits for {waits}")
+        one.proved = asked
+        one.crashes = 0
+        if one.controller.program.expects:
+            forget_expected(Path(one.controller.program.expects))
+        service.ready, service.table = True, table
+        self._write()
+        return Report(READY)
 
-        Raises InputError with the end of its log when it stops or is not ready in time.
-        """
-        if deployment.identity not in self.starting:
-            return
-        controller = self.local.controllers[deployment.identity]
-        service = self.state.services[controller.name]
-        end = time.monotonic() + _PATIENCE
-        while missing := self._waits_for(controller):
-            if not service.process.alive:
-                raise _failure(deployment, service, "stopped")
-            if time.monotonic() > end:
-                raise _failure(deployment, service, f"is not ready after {_PATIENCE} s: it waits for {missing}")
-            for who, other in self.starting.items():
-                self._mount(self.local.controllers[who], other)
-            time.sleep(0.1)
-        if controller.program.expects:
-            forget_expected(Path(controller.program.expects))
-        del self.starting[deployment.identity]
-        service.ready = True
-        self.home.write(self.state)
+    def _tell(self, deployment: Manifest, report: Report) -> None:
+        """Write the report into the status of the Deployment's pods; one of an earlier template is not ready."""
+        namespace: str = deployment["metadata"]["namespace"]
+        labels: dict[str, str] = deployment["spec"]["selector"].get("matchLabels") or {}
+        selector = ",".join(f"{key}={value}" for key, value in labels.items())
+        sets: dict[str, bool] = {}
+        for pod in self.api.list("v1", "Pod", namespace, selector):
+            owners = pod["metadata"].get("ownerReferences", ())
+            owner = next((one["name"] for one in owners if one["kind"] == "ReplicaSet"), "")
+            if not owner or not pod["spec"].get("nodeName") or pod["metadata"].get("deletionTimestamp"):
+                continue
+            if owner not in sets:
+                replica_set = self.api.get("apps/v1", "ReplicaSet", owner, namespace)
+                sets[owner] = bool(replica_set and is_made_from(replica_set, deployment))
+            wanted = status(pod, report if sets[owner] else Report(NOT_READY, "its template was replaced"))
+            if wanted:
+                self.api.merge(pod, {"status": wanted}, "status")
 
-    def stop_others(self) -> None:
-        """Stop the processes of Deployments that are no longer rendered."""
-        wanted = {controller.name for controller in self.local.controllers.values()}
-        # Only controllers have ports; the control plane and the sandbox's own process have none.
-        gone = [name for name, service in self.state.services.items() if service.ports and name not in wanted]
-        stop([self.state.services.pop(name).process for name in gone])
-        self.home.write(self.state)
-
-    def _waits_for(self, controller: Controller) -> str:
-        if _status(controller.ports["health"], "/healthz", tls=controller.program.tls) != 200:
-            return "its health check"
-        if "webhook" in controller.ports and not _listens(controller.ports["webhook"]):
-            return "its webhook port"
-        for guard in controller.guards:
-            live = self.api.get("admissionregistration.k8s.io/v1", guard.kind, guard.name)
-            if not live:
-                return f"{guard} to be applied"
-            if not all(webhook["clientConfig"].get("caBundle") for webhook in live["webhooks"]):
-                return f"its certificate in {guard}"
-            for webhook in live["webhooks"]:
-                # A port that listens is not enough: some register their handlers once they have a certificate.
-                # Without a body it is no review, which they answer too.
-                path: str = webhook["clientConfig"]["service"].get("path", "/")
-                if _status(controller.ports["webhook"], path, tls=True) in (0, 404):
-                    return f"its handler of {path}"
-        return ""
+    def _stop_others(self, deployments: Mapping[str, Manifest]) -> None:
+        """Stop the processes of Deployments that are gone."""
+        gone = [name for name in self.services if name not in deployments]
+        if gone:
+            stop([self.services.pop(name).process for name in gone])
+            self._write()
+        for name in [name for name in self._running if name not in deployments]:
+            del self._running[name]
 
     def _write_kubeconfig(self, controller: Controller) -> None:
         """Write a kubeconfig that acts as the rendered ServiceAccount, so that the rendered RBAC counts."""
+        account = f"system:serviceaccount:{controller.namespace}:{controller.account}"
         config: Any = yaml.safe_load(self.home.kubeconfig.read_text())
         groups = ["system:serviceaccounts", f"system:serviceaccounts:{controller.namespace}", "system:authenticated"]
-        account = f"system:serviceaccount:{controller.namespace}:{controller.account}"
         for user in config["users"]:
             user["user"] |= {"as": account, "as-groups": groups}
-        _write_private(controller.folder / "kubeconfig", json.dumps(config).encode())
+        write_private(controller.folder / "kubeconfig", json.dumps(config).encode())
 
-    def _mount(self, controller: Controller, deployment: Rendered) -> None:
-        """Write mounted ConfigMaps and Secrets to their folders, as they are in the cluster now."""
-        (controller.folder / "tmp").mkdir(exist_ok=True, mode=0o700)
-        complete = True
-        for mount in controller.mounts:
-            mount.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            if not mount.kind:
-                continue
-            if mount.kind == "Secret" and (controller.namespace, mount.name) in self.local.certificates:
-                self._fill_certificate(controller.namespace, mount.name)
-            live = self.api.get("v1", mount.kind, mount.name, controller.namespace)
-            if not live and not mount.optional:
-                raise _missing(deployment, f"{mount.kind} {controller.namespace}/{mount.name}")
-            files = _files(live or {})
-            complete = complete and bool(files or mount.kind != "Secret")
-            for key, name in mount.items or tuple((key, key) for key in files):
-                if key not in files:
-                    raise _missing(deployment, f"key {key} of {mount.kind} {controller.namespace}/{mount.name}")
-                path = mount.folder / name
-                if not path.exists() or path.read_bytes() != files[key]:
-                    _write_private(path, files[key])
-        if complete and controller.program.expects:
-            expected = Path(controller.program.expects)
-            # Another sandbox may be taking the folder away right now; the next round makes it again.
-            with contextlib.suppress(FileNotFoundError):
-                expected.parent.mkdir(parents=True, exist_ok=True)
-                expected.touch()
+    def _fill_certificates(self) -> None:
+        """Do what certificate Jobs do: fill their Secrets, made when missing, if they are empty."""
+        for job in self.api.list("batch/v1", "Job"):
+            for namespace, name, _ in certificates(job):
+                metadata = {"name": name, "namespace": namespace}
+                secret: Manifest = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata}
+                live = self.api.get_like(secret)
+                if not live:
+                    self.api.create(secret)
+                if not (live or {}).get("data"):
+                    data = {key: base64.b64encode(value).decode() for key, value in certificate(self.home).items()}
+                    self.api.merge(secret, {"data": data})
 
-    def _fill_certificate(self, namespace: str, name: str) -> None:
-        """Do what the rendered certificate Job does: fill the Secret, made when missing, if it is empty."""
-        metadata = {"name": name, "namespace": namespace}
-        secret: Manifest = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata}
-        live = self.api.get_like(secret)
-        if not live:
-            self.api.create(secret)
-        if not (live or {}).get("data"):
-            data = {key: base64.b64encode(value).decode() for key, value in self.certificate.items()}
-            self.api.merge(secret, {"data": data})
-
-
-def forget_expected(path: Path) -> None:
-    """Take away the empty file that a program only looked for; a file with content is somebody else's."""
-    if path.exists() and not path.stat().st_size:
-        path.unlink(missing_ok=True)
-        with contextlib.suppress(OSError):  # a folder that is not empty, or is gone already
-            for folder in path.parents[:2]:
-                folder.rmdir()
-
-
-def _missing(deployment: Rendered, what: str) -> InputError:
-    return InputError(
-        Problem(
-            "a controller cannot start",
-            deployment.origin,
-            str(deployment.identity),
-            f"it mounts {what}, which does not exist",
-            "render it, or correct the name",
-        )
-    )
-
-
-def _files(live: Manifest) -> dict[str, bytes]:
-    """Return the files that a mounted ConfigMap or Secret consists of."""
-    data: dict[str, str] = live.get("data") or {}
-    if live.get("kind") == "Secret":
-        return {key: base64.b64decode(value) for key, value in data.items()}
-    binary: dict[str, str] = live.get("binaryData") or {}
-    return {key: value.encode() for key, value in data.items()} | {
-        key: base64.b64decode(value) for key, value in binary.items()
-    }
+    def _write(self) -> None:
+        self.home.write_controllers(self.services)
 
 
 def _digest(controller: Controller) -> str:
     """Change when the process would have to be started anew. Secrets may change while it runs; it reads them again."""
-    digest = hashlib.sha256()
     stamp = Path(controller.command[0]).stat().st_mtime_ns
-    digest.update(json.dumps([controller.command, dict(controller.environment), controller.account, stamp]).encode())
-    for mount in controller.mounts:
-        if mount.kind == "ConfigMap":
-            for path in sorted(mount.folder.iterdir()):
-                digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
-    return digest.hexdigest()[:16]
+    content = [
+        controller.command,
+        dict(controller.environment),
+        controller.account,
+        stamp,
+        mounted_digest(controller, "ConfigMap"),
+    ]
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
 
 
-def _write_private(path: Path, content: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-        file.write(content)
+def _told(error: InputError) -> str:
+    """Return problems as a pod tells them: the title first, then what is known."""
+    return "\n".join(_lines(problem) for problem in error.problems)
 
 
-def _status(port: int, path: str, *, tls: bool) -> int:
-    """Return the HTTP status of the answer to a GET; 0 when there is none."""
-    # As a kubelet's probe: whose certificate it is does not matter for whether it is alive.
-    context = ssl.create_default_context()
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    url = f"{'https' if tls else 'http'}://127.0.0.1:{port}{path}"
-    try:
-        with urllib.request.urlopen(url, timeout=2, context=context if tls else None) as response:
-            return response.status
-    except urllib.error.HTTPError as error:
-        with error:
-            return error.code
-    except OSError:
-        return 0
-
-
-def _listens(port: int) -> bool:
-    with socket.socket() as probe:
-        probe.settimeout(2)
-        return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
-def _failure(deployment: Rendered, service: Service, what: str) -> InputError:
-    return InputError(
-        Problem(
-            f"controller {deployment.identity.name} {what}",
-            Origin(service.log),
-            detail=excerpt(Path(service.log)),
-            fix="the log says why; it runs exactly what the Deployment renders",
-        )
-    )
+def _lines(problem: Problem) -> str:
+    lines = [problem.title, problem.field, problem.detail, f"fix: {problem.fix}" if problem.fix else ""]
+    return "\n".join(line for line in lines if line)

@@ -1,4 +1,4 @@
-"""What is different for a controller that runs as a local process: one table, worked out from the rendered objects.
+"""What is different for a controller that runs as a local process: one table, worked out from its Deployment.
 
 Nothing here starts or reads a cluster. Whatever the table does not name is used exactly as it was rendered, so that a
 wrong argument, a missing ConfigMap or a Service with the wrong port fails in the sandbox as it would in a cluster.
@@ -7,13 +7,13 @@ wrong argument, a missing ConfigMap or a Service with the wrong port fails in th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from gpuyard.errors import InputError, Problem, listed
-from gpuyard.manifests import Identity, Manifest, Rendered
+from gpuyard.manifests import Manifest, Rendered
 from gpuyard.sandbox.processes import free_ports
 from gpuyard.sandbox.programs import PROGRAMS, Program, repository
 
@@ -41,7 +41,7 @@ class Mount:
 
 @dataclass(frozen=True)
 class Controller:
-    """A container of a rendered Deployment as a local process."""
+    """A container of a Deployment as a local process. `table`: what is different for it."""
 
     name: str
     namespace: str
@@ -52,72 +52,46 @@ class Controller:
     environment: Mapping[str, str]
     mounts: tuple[Mount, ...]
     ports: Mapping[str, int]
-    guards: tuple[Identity, ...] = ()
-    """Webhook configurations that call it; it is ready when all of them hold its authority's certificate."""
+    table: tuple[Substitution, ...]
 
 
-@dataclass
-class Local:
-    """The controllers to run, the objects that are applied in another form, and the table of all substitutions.
-
-    certificates: Secrets (namespace, name) that an install Job would make, and the Service each one is for.
-    """
-
-    controllers: dict[Identity, Controller] = field(default_factory=dict[Identity, Controller])
-    manifests: dict[Identity, Manifest] = field(default_factory=dict[Identity, Manifest])
-    certificates: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
-    table: list[Substitution] = field(default_factory=list[Substitution])
-
-    def manifest(self, rendered: Rendered) -> Manifest:
-        """Return what is applied for an object."""
-        return self.manifests.get(rendered.identity, rendered.manifest)
+def known_container(deployment: Manifest) -> tuple[Manifest, Program] | None:
+    """Return the container of a Deployment that runs as a process, and its program."""
+    for container in deployment["spec"]["template"]["spec"]["containers"]:
+        if program := PROGRAMS.get(repository(container["image"])):
+            return container, program
+    return None
 
 
 def run_locally(
-    objects: Iterable[Rendered],
-    binaries: Mapping[str, Path],
-    folder: Path,
-    ports: Mapping[str, Mapping[str, int]] | None = None,
-) -> Local:
-    """Return how the rendered Deployments whose programs are known run as processes.
+    deployment: Rendered, binaries: Mapping[str, Path], folder: Path, ports: Mapping[str, int] | None = None
+) -> Controller | None:
+    """Return how a Deployment whose program is known runs as a process; None for any other.
 
-    folder: below it each controller has one of its own. ports: of controllers that run already, by name and purpose.
+    folder: of this controller alone. ports: by purpose; left out, free ones are chosen.
     Raises InputError for a controller that cannot run outside a pod.
     """
-    local = Local()
-    for rendered in objects:
-        if rendered.identity.kind == "Deployment":
-            for container in rendered.manifest["spec"]["template"]["spec"]["containers"]:
-                program = PROGRAMS.get(repository(container["image"]))
-                if program:
-                    name = rendered.identity.name
-                    known = (ports or {}).get(name) or dict(
-                        zip(program.ports, free_ports(len(program.ports)), strict=True)
-                    )
-                    _add_controller(local, rendered, container, program, binaries, folder / name, known)
-    return local
-
-
-def _add_controller(
-    local: Local,
-    rendered: Rendered,
-    container: Manifest,
-    program: Program,
-    binaries: Mapping[str, Path],
-    folder: Path,
-    ports: Mapping[str, int],
-) -> None:
-    who = rendered.identity
-    pod: Manifest = rendered.manifest["spec"]["template"]["spec"]
+    known = known_container(deployment.manifest)
+    if not known:
+        return None
+    container, program = known
+    if not ports or ports.keys() != program.ports.keys():
+        ports = dict(zip(program.ports, free_ports(len(program.ports)), strict=True))
+    who = deployment.identity
+    pod: Manifest = deployment.manifest["spec"]["template"]["spec"]
     account = pod.get("serviceAccountName") or pod.get("serviceAccount") or "default"
-    table = _Table(local, str(who))
+    table: list[Substitution] = []
+
+    def row(field: str, rendered: str, local: str) -> None:
+        table.append(Substitution(str(who), field, rendered, local))
+
     binary = binaries[program.binary]
-    table.row("image", container["image"], str(binary))
-    if rendered.manifest["spec"].get("replicas", 1) != 1:
-        table.row("spec.replicas", str(rendered.manifest["spec"]["replicas"]), "1 process")
-    mounts = tuple(_mounts(rendered, pod, container, folder))
+    row("image", container["image"], str(binary))
+    if deployment.manifest["spec"].get("replicas", 1) != 1:
+        row("spec.replicas", str(deployment.manifest["spec"]["replicas"]), "1 process")
+    mounts = tuple(_mounts(deployment, pod, container, folder))
     for mount in mounts:
-        table.row(f"volumeMounts {mount.path}", f"{mount.kind} {mount.name}".strip(), str(mount.folder))
+        row(f"volumeMounts {mount.path}", f"{mount.kind} {mount.name}".strip(), str(mount.folder))
 
     folders = {mount.path: str(mount.folder) for mount in sorted(mounts, key=lambda one: len(one.path), reverse=True)}
     # All in one pass: the folder in place of one path may begin like another path.
@@ -128,15 +102,15 @@ def _add_controller(
 
     arguments = [*container.get("command", [])[1:], *container.get("args", [])]
     if container.get("command"):
-        table.row("command", container["command"][0], str(binary))
+        row("command", container["command"][0], str(binary))
     kept = [moved(argument) for argument in arguments]
-    table.row("serviceAccountName", account, f"--kubeconfig={folder / 'kubeconfig'}, acting as this account")
+    row("serviceAccountName", account, f"--kubeconfig={folder / 'kubeconfig'}, acting as this account")
     flags = {port.flag: port.form.format(ports[purpose]) for purpose, port in program.ports.items()}
     for flag, value in (flags | dict(program.flags)).items():
         kept, before = set_flag(kept, flag, value)
-        table.row(f"args {flag}", before, value)
-    environment = {variable["name"]: moved(_value(rendered, variable)) for variable in container.get("env", ())}
-    local.controllers[who] = Controller(
+        row(f"args {flag}", before, value)
+    environment = {variable["name"]: moved(_value(deployment, variable)) for variable in container.get("env", ())}
+    return Controller(
         name=who.name,
         namespace=who.namespace,
         account=account,
@@ -146,16 +120,8 @@ def _add_controller(
         environment=environment,
         mounts=mounts,
         ports=dict(ports),
+        table=tuple(table),
     )
-
-
-@dataclass
-class _Table:
-    local: Local
-    object: str
-
-    def row(self, field: str, rendered: str, local: str) -> None:
-        self.local.table.append(Substitution(self.object, field, rendered, local))
 
 
 def _mounts(rendered: Rendered, pod: Manifest, container: Manifest, folder: Path) -> Iterator[Mount]:

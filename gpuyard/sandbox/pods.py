@@ -1,23 +1,17 @@
-"""What a training program and a volume provisioner do in a real cluster; runs beside the sandbox's other processes.
+"""What a training program and a volume provisioner do in a real cluster.
 
 Rendezvous: the pods of a training job wait for each other and then run together for a while. So a pod is told to end
 only once all pods of its job run at the same time. A job that never has them all never ends, whoever scheduled it.
 Volumes: every claim gets a volume, since no provisioner runs.
-
-    python -m gpuyard.sandbox.pods --kubeconfig FILE --run-for SECONDS
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
-import time
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 from gpuyard.manifests import Manifest
-from gpuyard.sandbox.api import Api, ApiError
+from gpuyard.sandbox.api import Api
 from gpuyard.sandbox.stages import ENDS_AFTER, RUN_FOR
 
 JOB_LABEL = "training.kubeflow.org/job-name"
@@ -25,7 +19,6 @@ ROLE_LABEL = "training.kubeflow.org/replica-type"
 _SERVES = ("ps",)
 """Roles that serve the others and never end by themselves; the operator removes them when the job is done."""
 _VOLUME_LABEL = "sandbox.gpuyard.dev/volume"
-_PERIOD = 0.4
 
 
 def expected_pods(job: Manifest) -> int:
@@ -87,7 +80,8 @@ def _told(pod: Manifest) -> bool:
     return ENDS_AFTER in _annotations(pod)
 
 
-def _meet(api: Api, default: str) -> None:
+def meet(api: Api, default: str) -> None:
+    """Tell the pods of every job that runs whole to end; default: how long they run."""
     jobs: dict[tuple[str, str, str, str], list[Manifest]] = {}
     for pod in api.list("v1", "Pod", selector=JOB_LABEL):
         for owner in pod["metadata"].get("ownerReferences", ()):
@@ -100,10 +94,11 @@ def _meet(api: Api, default: str) -> None:
         job = api.get(api_version, kind, name, namespace)
         for pod in to_end(pods, expected_pods(job)) if job else ():
             patch = {"metadata": {"annotations": {ENDS_AFTER: run_length(job or {}, pod, default)}}}
-            api.merge({"apiVersion": "v1", "kind": "Pod", "metadata": pod["metadata"]}, patch)
+            api.merge(pod, patch)
 
 
-def _bind(api: Api) -> None:
+def bind(api: Api) -> None:
+    """Make a volume for every claim that waits for one, and take away those whose claims are gone."""
     made = {one["metadata"]["name"]: one for one in api.list("v1", "PersistentVolume", selector=_VOLUME_LABEL)}
     for claim in api.list("v1", "PersistentVolumeClaim"):
         wanted = volume(claim)
@@ -112,23 +107,3 @@ def _bind(api: Api) -> None:
     for name, one in made.items():
         if one["status"].get("phase") == "Released":
             api.delete("v1", "PersistentVolume", name)
-
-
-def main() -> None:
-    """Work until stopped. What the API server answers while it changes under us is printed and tried again."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--kubeconfig", type=Path, required=True)
-    parser.add_argument("--run-for", required=True)
-    options = parser.parse_args()
-    api = Api(options.kubeconfig)
-    while True:
-        for step in (lambda: _meet(api, options.run_for), lambda: _bind(api)):
-            try:
-                step()
-            except ApiError as error:
-                print(error, file=sys.stderr, flush=True)
-        time.sleep(_PERIOD)
-
-
-if __name__ == "__main__":
-    main()

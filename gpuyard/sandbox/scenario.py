@@ -121,7 +121,7 @@ def deadlock(
         without = Half("default-scheduler", tracks, *_stuck(tracks, hold))
         _withdraw(api, jobs)
         progress("second half: the same jobs as gpuyard declares them, Volcano")
-        apply(environment.name, gang, binaries, progress=lambda _: None, name=name, layers=("crds", "platform"))
+        apply(environment.name, gang, progress=lambda _: None, name=name, layers=("crds", "platform"))
         submitted = _submit(api, gang, jobs)
         tracks = _watch(api, jobs, submitted, until=_all_finished, patience=180)
         with_gang = Half("volcano", tracks, *_one_after_the_other(tracks))

@@ -15,8 +15,8 @@ from gpuyard.manifests import LAYERS, Identity, Layer, Manifest, Rendered
 from gpuyard.manifests.data import has, is_list
 from gpuyard.manifests.graph import Graph
 from gpuyard.sandbox.api import Api, ApiError, has_condition
-from gpuyard.sandbox.controllers import Controllers
 from gpuyard.sandbox.inventory import Entry, Inventory, read_inventory
+from gpuyard.sandbox.pod_status import failure, is_made_from
 from gpuyard.sandbox.state import Progress
 
 _PATIENCE = 90
@@ -39,7 +39,6 @@ def apply_objects(
     *,
     environment: str,
     progress: Progress,
-    controllers: Controllers | None = None,
     layers: Sequence[Layer] = LAYERS,
     only: Callable[[Rendered], bool] | None = None,
 ) -> Applied:
@@ -54,7 +53,7 @@ def apply_objects(
     before = read_inventory(api, environment)
     before.add(chosen)
     before.write(api)
-    work = _Work(api, graph, controllers, progress)
+    work = _Work(api, graph, progress)
     for layer in layers:
         of_layer = [one for one in chosen if one.layer == layer]
         for batch in batches(of_layer, graph):
@@ -64,8 +63,6 @@ def apply_objects(
             progress(f"{layer}: {len(of_layer)} objects applied")
     if only is None:
         _prune(api, before, {one.identity for one in chosen}, layers, work.done)
-        if controllers and "platform" in layers:
-            controllers.stop_others()
     return work.done
 
 
@@ -104,7 +101,6 @@ def dry_run(api: Api, objects: Iterable[Rendered]) -> list[tuple[Rendered, str]]
 class _Work:
     api: Api
     graph: Graph
-    controllers: Controllers | None
     progress: Progress
     ready: set[Identity] = field(default_factory=set[Identity])
     done: Applied = field(default_factory=Applied)
@@ -118,12 +114,10 @@ class _Work:
             sent = list(pool.map(self._apply_one, batch))
         for rendered, is_applied in zip(batch, sent, strict=True):
             (self.done.applied if is_applied else self.done.untouched).append(rendered.identity)
-            if self.controllers and rendered.identity.kind == "Deployment":
-                self.controllers.start(rendered)
 
     def _apply_one(self, rendered: Rendered) -> bool:
         """Apply an object; a run that exists is not touched, and False returned."""
-        manifest = self.controllers.local.manifest(rendered) if self.controllers else rendered.manifest
+        manifest = rendered.manifest
         life = rendered.lifecycle
         is_run = rendered.layer == "jobs" and life.replace == "never"
         live = self.api.get_like(manifest) if is_run or life.ignore else None
@@ -152,38 +146,63 @@ class _Work:
         who = rendered.identity
         if who in self.ready or who.kind not in ("CustomResourceDefinition", "Deployment", "Queue"):
             return
-        if self.controllers and who in self.controllers.local.controllers:
-            self.controllers.wait(rendered)
-        else:
-            self._wait_for_status(rendered)
+        since = time.time()
+        while not _is_ready(live := self.api.get_like(rendered.manifest) or {}):
+            if who.kind == "Deployment":
+                self._check_pods(rendered, live, since)
+            if time.time() > since + _PATIENCE:
+                told = "\n".join([f"after {_PATIENCE} s its status is {live.get('status')}", *self._told_by_pods(live)])
+                raise InputError(Problem("an object does not become ready", rendered.origin, str(who), told))
+            time.sleep(0.1)
         self.ready.add(who)
 
     def wait_for_layer(self, objects: Iterable[Rendered]) -> None:
-        """Wait for what a later layer, or a person, takes for granted: CRDs, local controllers and queues."""
+        """Wait for what a later layer, or a person, takes for granted: CRDs, Deployments and queues."""
         for rendered in objects:
-            is_local = self.controllers and rendered.identity in self.controllers.local.controllers
-            if is_local or rendered.identity.kind != "Deployment":
-                self.wait(rendered)
+            self.wait(rendered)
 
-    def _wait_for_status(self, rendered: Rendered) -> None:
-        end = time.monotonic() + _PATIENCE
-        while not _is_ready(live := self.api.get_like(rendered.manifest) or {}):
-            if time.monotonic() > end:
-                raise InputError(
-                    Problem(
-                        "an object does not become ready",
-                        rendered.origin,
-                        str(rendered.identity),
-                        f"after {_PATIENCE} s its status is {live.get('status')}",
-                    )
-                )
-            time.sleep(0.1)
+    def _check_pods(self, rendered: Rendered, live: Manifest, since: float) -> None:
+        """Raise InputError for a controller that failed to run as its Deployment says now."""
+        for pod in self._pods(live):
+            # In whole seconds, so one of the second in which we began may be from before.
+            failed = failure(pod)
+            if failed and failed.when >= since and self._is_of(pod, live):
+                raise InputError(Problem(failed.title, rendered.origin, str(rendered.identity), failed.detail))
+
+    def _is_of(self, pod: Manifest, deployment: Manifest) -> bool:
+        """Return whether a pod has the template that its Deployment has now."""
+        owner: str = pod["metadata"]["ownerReferences"][0]["name"]
+        replica_set = self.api.get("apps/v1", "ReplicaSet", owner, pod["metadata"]["namespace"])
+        return bool(replica_set and is_made_from(replica_set, deployment))
+
+    def _told_by_pods(self, live: Manifest) -> list[str]:
+        """Return what the conditions of a Deployment's pods say."""
+        return [
+            f"pod {pod['metadata']['name']}: {condition['message']}"
+            for pod in self._pods(live)
+            for condition in pod.get("status", {}).get("conditions") or ()
+            if condition["status"] == "False" and condition.get("message")
+        ]
+
+    def _pods(self, live: Manifest) -> list[Manifest]:
+        if live.get("kind") != "Deployment":
+            return []
+        labels: dict[str, str] = live["spec"]["selector"].get("matchLabels") or {}
+        selector = ",".join(f"{key}={value}" for key, value in labels.items())
+        return self.api.list("v1", "Pod", live["metadata"]["namespace"], selector)
 
 
 def _is_ready(live: Manifest) -> bool:
     if live.get("kind") == "Queue":
         return live.get("status", {}).get("state") == "Open"
-    return has_condition(live, "Established", "Available")
+    if live.get("kind") == "Deployment":
+        # As `kubectl rollout status`: "Available" alone may still be about the pods of the template before.
+        status: Manifest = live.get("status") or {}
+        wanted = live["spec"].get("replicas", 1)
+        is_seen = status.get("observedGeneration", 0) >= live["metadata"]["generation"]
+        counts = [status.get(key, 0) for key in ("replicas", "updatedReplicas", "availableReplicas")]
+        return is_seen and counts == [wanted] * 3
+    return has_condition(live, "Established")
 
 
 def _prune(api: Api, inventory: Inventory, wanted: set[Identity], layers: Sequence[Layer], done: Applied) -> None:

@@ -6,10 +6,12 @@ Upstream's `pod-complete` is left out: it ends the pods of everything called Job
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 from gpuyard.manifests import Manifest
 from gpuyard.model.registry import Source
+from gpuyard.sandbox.programs import PROGRAMS
 
 RUN_FOR = "sandbox.gpuyard.dev/run-for"
 """On a job or its pod template: how long the pods of the job run together, as `8s`."""
@@ -59,7 +61,7 @@ containerStatuses:
 
 def stages(kwok: Source) -> list[Manifest]:
     """Return every Stage of the sandbox."""
-    defaults = [stage for path in _DEFAULTS for stage in kwok.manifests(path)]
+    defaults = [_without_processes(stage) for path in _DEFAULTS for stage in kwok.manifests(path)]
     ends_when_told: dict[str, Any] = {"key": f'.metadata.annotations["{ENDS_AFTER}"]', "operator": "Exists"}
     of_a_batch_job: dict[str, Any] = {
         "key": '.metadata.ownerReferences.[] | select( .kind == "Job" ) | .apiVersion',
@@ -71,6 +73,20 @@ def stages(kwok: Source) -> list[Manifest]:
         _end("pod-end", ends_when_told, {"durationFrom": {"expressionFrom": ends_when_told["key"]}}),
         _end("batch-pod-end", of_a_batch_job, {"durationMilliseconds": 500}),
     ]
+
+
+def _without_processes(stage: Manifest) -> Manifest:
+    """Return upstream's stage that makes pods run without the pods of our processes: those tell how it really goes."""
+    if stage["metadata"]["name"] != "pod-ready":
+        return stage
+    programs = "|".join(sorted(PROGRAMS))
+    ours = (
+        'select(any(.metadata.ownerReferences[]?; .kind == "ReplicaSet")) | .spec.containers[].image '
+        f'| select(test("(^|/)({programs})($|[:@])"))'
+    )
+    stage = copy.deepcopy(stage)
+    stage["spec"]["selector"]["matchExpressions"].append({"key": ours, "operator": "DoesNotExist"})
+    return stage
 
 
 def _end(name: str, condition: dict[str, Any], delay: dict[str, Any]) -> Manifest:

@@ -10,13 +10,14 @@ import fcntl
 import json
 import os
 import shutil
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from gpuyard.cache import cache_dir, write_atomically
 from gpuyard.sandbox.processes import Process, marked, stop
+from gpuyard.sandbox.relay import socket_path
 
 DEFAULT_NAME = "gpuyard"
 
@@ -25,9 +26,9 @@ Progress: TypeAlias = Callable[[str], None]
 
 @dataclass
 class Service:
-    """A process of the sandbox and what it was started with.
+    """A process of the sandbox and what it was started with. Another digest: it has to be started anew.
 
-    Another digest means that it has to be started anew, and so does a controller that never became `ready`.
+    Of a controller: whether it is `ready`, its ports by purpose, and the table of what is different for it.
     """
 
     process: Process
@@ -35,23 +36,20 @@ class Service:
     digest: str = ""
     ready: bool = False
     ports: dict[str, int] = field(default_factory=dict[str, int])
+    table: list[list[str]] = field(default_factory=list[list[str]])
 
 
 @dataclass
 class State:
-    """What a sandbox consists of. `complete` says that `up` reached its end."""
+    """What a sandbox consists of. `complete` says that `up` reached its end; `engine`, who deploys to it."""
 
     complete: bool = False
+    engine: str = "apply"
     environment: str = ""
     cluster_digest: str = ""
     crds_digest: str = ""
     objects_digest: str = ""
     services: dict[str, Service] = field(default_factory=dict[str, Service])
-
-    @property
-    def dead(self) -> list[str]:
-        """Names of processes that should run and do not."""
-        return sorted(name for name, service in self.services.items() if not service.process.alive)
 
 
 class Home:
@@ -81,14 +79,34 @@ class Home:
             saved = json.loads((self.path / "state.json").read_bytes())
         except FileNotFoundError:
             return None
-        services = {
-            name: Service(**(service | {"process": Process(**service["process"])}))
-            for name, service in saved.pop("services").items()
-        }
+        services = _services(saved.pop("services"))
         return State(**saved, services=services)
 
     def write(self, state: State) -> None:
         write_atomically(self.path / "state.json", json.dumps(asdict(state), indent=1).encode())
+
+    def read_controllers(self) -> dict[str, Service]:
+        """Return the controllers that run, by Deployment: the kubelet's part of the state, which it alone writes."""
+        try:
+            return _services(json.loads((self.path / "controllers.json").read_bytes()))
+        except FileNotFoundError:
+            return {}
+
+    def write_controllers(self, controllers: Mapping[str, Service]) -> None:
+        content = {name: asdict(service) for name, service in controllers.items()}
+        write_atomically(self.path / "controllers.json", json.dumps(content, indent=1).encode())
+
+    def beat(self, when: float) -> None:
+        """Note that the kubelet did all there was to do at a time; no folder is made for it."""
+        path = self.path / "beat"
+        path.touch()
+        os.utime(path, (when, when))
+
+    def last_beat(self) -> float:
+        try:
+            return (self.path / "beat").stat().st_mtime
+        except FileNotFoundError:
+            return 0.0
 
     @contextlib.contextmanager
     def locked(self, progress: Progress) -> Generator[None]:
@@ -115,9 +133,11 @@ class Home:
         recorded = [service.process for service in state.services.values()] if state else []
         # Their data goes too, so nothing is lost when they are not given long to write it.
         stop({*recorded, *marked(self.path)}, patience=0.5)
-        # One that was started by another while that was being stopped: look until there is none.
+        # The kubelet is gone now and starts no more controllers; look until there is none.
+        stop([service.process for service in self.read_controllers().values()], patience=0.5)
         while late := marked(self.path):
             stop(late)
+        socket_path(self.path).unlink(missing_ok=True)
         for entry in self.path.iterdir():
             shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
 
@@ -127,3 +147,7 @@ class Home:
         self.path.rmdir()
         with contextlib.suppress(OSError):  # other sandboxes may be below it
             self.path.parent.rmdir()
+
+
+def _services(saved: dict[str, Any]) -> dict[str, Service]:
+    return {name: Service(**(one | {"process": Process(**one["process"])})) for name, one in saved.items()}

@@ -181,7 +181,9 @@ def test_the_wrong_cluster_is_refused_with_both_uids_and_the_place(stacks: Path)
         "  stacks/Pulumi.prod.yaml:3   gpuyard:cluster-uid\n"
         f"  recorded: {UID}\n"
         f"  this one: {OTHER}\n"
-        "  fix: switch the kubeconfig context; if the cluster was built anew, delete this line"
+        "  fix: switch the kubeconfig context; if this one was built in its place, as each new sandbox is,\n"
+        "delete this line and forget what the other one held, for each of prod, prod-crds, prod-jobs:\n"
+        "pulumi stack rm --force --preserve-config STACK"
     )
 
 

@@ -1,13 +1,15 @@
-"""The Pulumi program under the real engine, on a control plane of its own. Needs both binaries on PATH."""
+"""The three stacks under the real engine, in a sandbox of its own. Needs Pulumi's binaries on PATH."""
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ import pytest
 
 from gpuyard import sandbox
 from gpuyard.manifests import Rendered
-from gpuyard.sandbox.api import Api
+from gpuyard.sandbox.api import Api, ApiError, has_condition
 from gpuyard.sandbox.state import Home
 from gpuyard.sources import read_lock
 from gpuyard.sources.build import binaries
@@ -30,15 +32,18 @@ if MISSING:
 pytestmark = pytest.mark.pulumi
 
 NAME = f"pulumi-{os.getpid()}"
+STACKS = ("sandbox-crds", "sandbox", "sandbox-jobs")
 
 
 @pytest.fixture(scope="module")
 def kubeconfig() -> Iterator[Path]:
-    """Yield the kubeconfig of an empty control plane."""
+    """Yield the kubeconfig of a sandbox that Pulumi deploys to."""
     environment = assemble.load("sandbox")
+    objects = assemble.build(environment).objects
     built = binaries(read_lock(assemble.LOCK), sandbox.BINARIES, lambda name, state: None)
+    sources = assemble.open_sources()
     try:
-        sandbox.up(environment, [], built, assemble.open_sources(), progress=lambda text: None, name=NAME)
+        sandbox.up(environment, objects, built, sources, progress=lambda text: None, name=NAME, engine="pulumi")
         yield Home(NAME).kubeconfig
     finally:
         sandbox.down(progress=lambda text: None, name=NAME)
@@ -73,13 +78,20 @@ def pulumi(project: Path, kubeconfig: Path) -> Any:
             command, cwd=project, env=os.environ | variables, capture_output=True, text=True, timeout=600, check=False
         )
 
-    for stack in ("sandbox-crds", "sandbox"):
+    for stack in STACKS:
         assert run("stack", "init", stack).returncode == 0
     return run
 
 
-def crds() -> list[Rendered]:
-    return [one for one in assemble.build(assemble.load("sandbox")).objects if one.layer == "crds"]
+def objects(layer: str) -> list[Rendered]:
+    return [one for one in assemble.build(assemble.load("sandbox")).objects if one.layer == layer]
+
+
+def wait_for(condition: Callable[[], Any], what: str) -> None:
+    end = time.monotonic() + 120
+    while not condition():
+        assert time.monotonic() < end, f"still no {what}"
+        time.sleep(0.3)
 
 
 def said(done: subprocess.CompletedProcess[str]) -> str:
@@ -102,7 +114,7 @@ def test_the_crds_are_deployed_and_the_rules_run(pulumi: Any, project: Path) -> 
     assert "gpuyard" in said(done), "the pack is named in the output"
     stack = json.loads(pulumi("stack", "export", "--stack", "sandbox-crds").stdout)
     types = [one["type"] for one in stack["deployment"]["resources"]]
-    assert types.count("kubernetes:apiextensions.k8s.io/v1:CustomResourceDefinition") == len(crds())
+    assert types.count("kubernetes:apiextensions.k8s.io/v1:CustomResourceDefinition") == len(objects("crds"))
     assert "gpuyard:cluster-uid: " in (project / "stacks" / "Pulumi.sandbox-crds.yaml").read_text()
 
 
@@ -114,6 +126,53 @@ def test_a_second_preview_changes_nothing(pulumi: Any) -> None:
 
 def test_with_the_crds_the_platform_can_be_previewed(pulumi: Any) -> None:
     done = pulumi("preview", "--stack", "sandbox", "--policy-pack", "policies")
+
+    assert done.returncode == 0, said(done)
+
+
+def test_the_platform_is_deployed_through_its_own_webhooks(pulumi: Any, kubeconfig: Path) -> None:
+    done = pulumi("up", "--stack", "sandbox", "--yes", "--skip-preview")
+
+    assert done.returncode == 0, said(done)
+    api = Api(kubeconfig)
+    for one in objects("platform"):
+        assert api.get_like(one.manifest), one.identity
+        if one.identity.kind == "Deployment":
+            assert has_condition(api.get_like(one.manifest) or {}, "Available")
+    processes = Home(NAME).read_controllers()
+    assert len(processes) == 4
+    assert all(one.ready for one in processes.values())
+
+
+def test_a_wrong_job_is_refused_by_the_deployed_webhook(kubeconfig: Path) -> None:
+    (job,) = (one for one in objects("jobs") if one.identity.name.startswith("mnist-a"))
+    wrong = copy.deepcopy(job.manifest)
+    wrong["metadata"]["name"] = "wrong"
+    wrong["spec"]["tfReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["name"] = "main"
+
+    with pytest.raises(ApiError) as caught:
+        Api(kubeconfig).apply(wrong)
+
+    assert caught.value.message == (
+        'admission webhook "validator.tfjob.training-operator.kubeflow.org" denied the request: '
+        "spec.tfReplicaSpecs[Worker].template.spec.containers: Required value: "
+        "must have at least one container with name tensorflow"
+    )
+
+
+def test_the_jobs_are_deployed_and_complete(pulumi: Any, kubeconfig: Path) -> None:
+    done = pulumi("up", "--stack", "sandbox-jobs", "--yes", "--skip-preview")
+
+    assert done.returncode == 0, said(done)
+    runs = [one.manifest for one in objects("jobs") if one.identity.group == "kubeflow.org"]
+    assert len(runs) == 3
+    for run in runs:
+        wait_for(lambda run=run: has_condition(Api(kubeconfig).get_like(run) or {}, "Succeeded"), "end of a job")
+
+
+@pytest.mark.parametrize("stack", ["sandbox", "sandbox-jobs"])
+def test_what_controllers_wrote_is_no_change(pulumi: Any, stack: str) -> None:
+    done = pulumi("preview", "--stack", stack, "--refresh", "--expect-no-changes")
 
     assert done.returncode == 0, said(done)
 
@@ -134,6 +193,18 @@ def test_the_wrong_cluster_is_refused(pulumi: Any, project: Path) -> None:
     assert f"this one: {uid}" in said(done)
 
 
+@pytest.mark.parametrize("stack", ["sandbox-jobs", "sandbox"])
+def test_destroy_comes_to_its_end(pulumi: Any, stack: str) -> None:
+    done = pulumi("destroy", "--stack", stack, "--yes", "--skip-preview")
+
+    assert done.returncode == 0, said(done)
+
+
+def test_after_it_no_controller_runs() -> None:
+    wait_for(lambda: Home(NAME).read_controllers() == {}, "end of the controllers")
+    assert sandbox.status(NAME).state == "running"
+
+
 def test_destroy_leaves_the_crds_in_the_cluster(pulumi: Any, kubeconfig: Path) -> None:
     done = pulumi("destroy", "--stack", "sandbox-crds", "--yes", "--skip-preview")
 
@@ -142,4 +213,4 @@ def test_destroy_leaves_the_crds_in_the_cluster(pulumi: Any, kubeconfig: Path) -
     left = {
         one["metadata"]["name"] for one in Api(kubeconfig).list("apiextensions.k8s.io/v1", "CustomResourceDefinition")
     }
-    assert left >= {one.identity.name for one in crds()}
+    assert left >= {one.identity.name for one in objects("crds")}

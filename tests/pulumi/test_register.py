@@ -58,6 +58,12 @@ def test_the_one_addition_is_the_annotation_not_to_wait() -> None:
     assert "annotations" not in run.manifest["metadata"], "the manifest itself stays as it was rendered"
 
 
+def test_a_service_is_not_waited_for() -> None:
+    service = declare({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "x"}})
+
+    assert inputs(service)["metadata"]["annotations"] == {SKIP_AWAIT: "true"}
+
+
 def test_annotations_that_are_there_stay() -> None:
     noted = declare(
         {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x", "annotations": {"a": "b"}}},

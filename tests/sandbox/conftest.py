@@ -34,21 +34,25 @@ class Live:
 
         return Api(Home(self.name).kubeconfig)
 
-    def up(self, objects: list[Rendered] | None = None) -> Any:
+    def up(self, objects: list[Rendered] | None = None, **options: Any) -> Any:
         from gpuyard import sandbox
 
         self.said.clear()
         rendered = self.objects if objects is None else objects
         return sandbox.up(
-            self.environment, rendered, self.binaries, self.sources, progress=self.said.append, name=self.name
+            self.environment,
+            rendered,
+            self.binaries,
+            self.sources,
+            progress=self.said.append,
+            name=self.name,
+            **options,
         )
 
     def apply(self, objects: list[Rendered], **options: Any) -> Any:
         from gpuyard import sandbox
 
-        return sandbox.apply(
-            self.environment.name, objects, self.binaries, progress=self.said.append, name=self.name, **options
-        )
+        return sandbox.apply(self.environment.name, objects, progress=self.said.append, name=self.name, **options)
 
     def find(self, kind: str, name: str) -> Rendered:
         (found,) = [one for one in self.objects if one.identity.kind == kind and one.identity.name.startswith(name)]

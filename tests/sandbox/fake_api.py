@@ -25,10 +25,25 @@ class FakeApi(Api):
             self.log.append(f"apply {who}")
             status = self.objects.get(who, {}).get("status") or _ready(who.kind)
             self.objects[who] = copy.deepcopy(manifest) | {"status": status}
+            self.objects[who]["metadata"]["generation"] = 1
         return manifest
 
     def get(self, api_version: str, kind: str, name: str, namespace: str = "") -> dict[str, Any] | None:
         return self.objects.get(Identity(api_version.rpartition("/")[0], kind, namespace, name))
+
+    def list(self, api_version: str, kind: str, namespace: str = "", selector: str = "") -> list[dict[str, Any]]:
+        group, wanted = api_version.rpartition("/")[0], dict(one.split("=") for one in selector.split(",") if one)
+        return [
+            found
+            for who, found in self.objects.items()
+            if (who.group, who.kind) == (group, kind) and namespace in ("", who.namespace)
+            if wanted.items() <= (found["metadata"].get("labels") or {}).items()
+        ]
+
+    def merge(self, manifest: dict[str, Any], patch: Any, subresource: str = "") -> dict[str, Any]:
+        found = self.objects[identity(manifest)]
+        found["status"] = {**found["status"], **patch["status"]}
+        return found
 
     def delete(self, api_version: str, kind: str, name: str, namespace: str = "") -> None:
         who = Identity(api_version.rpartition("/")[0], kind, namespace, name)
@@ -40,6 +55,6 @@ def _ready(kind: str) -> dict[str, Any]:
     true = {"status": "True"}
     return {
         "CustomResourceDefinition": {"conditions": [{"type": "Established", **true}]},
-        "Deployment": {"conditions": [{"type": "Available", **true}]},
+        "Deployment": {"observedGeneration": 1, "replicas": 1, "updatedReplicas": 1, "availableReplicas": 1},
         "Queue": {"state": "Open"},
     }.get(kind, {})

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import os
+import signal
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,6 +17,7 @@ from gpuyard.errors import InputError
 from gpuyard.manifests import Rendered
 from gpuyard.sandbox import scenario
 from gpuyard.sandbox.api import Api, ApiError, has_condition
+from gpuyard.sandbox.state import Home
 from infra import assemble
 from tests.sandbox.conftest import Live
 
@@ -53,6 +56,10 @@ def bound(api: Api, job: Rendered) -> list[str]:
     return [pod["metadata"]["name"] for pod in pods(api, job) if pod["spec"].get("nodeName")]
 
 
+def available(api: Api, deployment: Rendered) -> bool:
+    return has_condition(api.get_like(deployment.manifest) or {}, "Available")
+
+
 def withdraw(api: Api, job: Rendered) -> None:
     who = job.identity
     api.delete(job.manifest["apiVersion"], who.kind, who.name, who.namespace)
@@ -65,13 +72,86 @@ def test_it_runs_and_a_second_up_does_nothing(live: Live) -> None:
     found = sandbox.status(live.name)
     assert (found.state, found.environment) == ("running", "sandbox")
     assert all(found.processes.values())
-    assert {"etcd", "kube-apiserver", "pods", "training-operator", "volcano-admission"} <= found.processes.keys()
+    assert {"etcd", "kube-apiserver", "kubelet", "training-operator", "volcano-admission"} <= found.processes.keys()
 
 
 def test_every_substitution_is_told(live: Live) -> None:
     rows = {(row.object, row.field): row.rendered for row in live.up().table}
-    assert rows["Service volcano-system/volcano-admission-service", "spec.type"] == "ClusterIP"
+    assert rows["Service volcano-system/volcano-admission-service", "port 443"] == "its pods"
+    assert rows["Service kubeflow/training-operator", "port 443"] == "its pods"
     assert rows["Deployment kubeflow/training-operator", "command"] == "/manager"
+
+
+def test_what_is_applied_is_what_is_rendered(live: Live) -> None:
+    live.up()
+    seen = 0
+    for rendered in live.objects:
+        found = live.api.get_like(rendered.manifest) or {}
+        if rendered.identity.kind == "Service":
+            assert found["spec"]["type"] == "ClusterIP"
+            assert found["spec"]["selector"] == rendered.manifest["spec"]["selector"]
+            seen += 1
+        for hook, other in zip(rendered.manifest.get("webhooks", ()), found.get("webhooks", ()), strict=True):
+            assert other["clientConfig"]["service"] == {"port": 443} | hook["clientConfig"]["service"]
+            assert other["failurePolicy"] == "Fail"
+            seen += 1
+    assert seen > 10
+
+
+def test_deployments_are_available_because_their_processes_are_ready(live: Live) -> None:
+    live.up()
+    operator = live.find("Deployment", "training-operator")
+    before = Home(live.name).read_controllers()["training-operator"]
+    assert before.ready
+    # Stopped, and not dead: it stays what it is, and answers nobody. The next question is about a new webhook.
+    hooks = live.find("ValidatingWebhookConfiguration", "validator.training-operator")
+    os.kill(before.process.pid, signal.SIGSTOP)
+    try:
+        live.api.delete(hooks.manifest["apiVersion"], hooks.identity.kind, hooks.identity.name)
+        wait_for(lambda: not available(live.api, operator), "end of availability")
+        (pod,) = live.api.list("v1", "Pod", "kubeflow", "control-plane=kubeflow-training-operator")
+        (ready,) = [one for one in pod["status"]["conditions"] if one["type"] == "Ready"]
+        assert ready["status"] == "False"
+        assert ready["message"] == "it waits for its health check"
+    finally:
+        os.kill(before.process.pid, signal.SIGCONT)
+        live.apply(live.objects, layers=("platform",))
+    assert available(live.api, operator)
+
+
+def test_a_service_without_a_process_behind_it_is_told_to_who_asks(live: Live) -> None:
+    live.up()
+    ports = [{"port": 443}]
+    service: Any = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "lost", "namespace": "vision"}}
+    service |= {"spec": {"selector": {"app": "lost"}, "ports": ports}}
+    client = {"service": {"namespace": "vision", "name": "lost", "port": 443, "path": "/"}}
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"], "operations": ["CREATE"]}
+    webhook = {
+        "name": "lost.gpuyard.dev",
+        "clientConfig": client,
+        "rules": [rule],
+        "objectSelector": {"matchLabels": {"lost": "true"}},
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+    }
+    hooks: Any = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration"}
+    hooks |= {"metadata": {"name": "lost"}, "webhooks": [webhook]}
+    asked = {"name": "lost", "namespace": "vision", "labels": {"lost": "true"}}
+    live.api.apply(service)
+    live.api.apply(hooks)
+
+    def refused() -> str:
+        try:
+            live.api.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": asked}, dry_run=True)
+        except ApiError as error:
+            return error.message
+        return ""
+
+    try:
+        wait_for(lambda: "no process behind Service vision/lost" in refused(), "refusal by the relay")
+    finally:
+        live.api.delete(hooks["apiVersion"], hooks["kind"], "lost")
+        live.api.delete("v1", "Service", "lost", "vision")
 
 
 def test_the_training_operators_webhook_refuses_a_wrong_job(live: Live) -> None:
@@ -142,7 +222,7 @@ def test_runs_are_left_alone_and_pruned_once_finished(live: Live) -> None:
 
 def test_another_environments_cluster_is_refused(live: Live) -> None:
     with pytest.raises(InputError, match="found sandbox; this command is for prod"):
-        sandbox.apply("prod", live.objects, live.binaries, progress=live.said.append, name=live.name)
+        sandbox.apply("prod", live.objects, progress=live.said.append, name=live.name)
 
 
 def a_pod_that_fits_nowhere(manifest: Any) -> None:

@@ -10,9 +10,9 @@ import pytest
 
 from gpuyard.errors import InputError, Origin
 from gpuyard.manifests import Rendered, declare
-from gpuyard.sandbox.localize import Controller, Local, run_locally
+from gpuyard.sandbox.localize import Controller, run_locally
 from gpuyard.sandbox.programs import repository
-from gpuyard.sandbox.webhooks import certificate_names, localize
+from gpuyard.sandbox.webhooks import calls, certificate_names, certificates, process_port, selects
 
 FOLDER = Path("/sandbox/controllers")
 BINARIES = {"vc-scheduler": Path("/bin/vc-scheduler"), "training-operator": Path("/bin/training-operator")}
@@ -80,13 +80,11 @@ HOOKS: dict[str, Any] = {
 }
 
 
-def local(*manifests: dict[str, Any]) -> Local:
-    objects = [declare(copy.deepcopy(one), origin=Origin("stacks/x.yaml", 3)) for one in manifests]
-    return localize(objects, BINARIES, FOLDER, PORTS)
-
-
 def controller(manifest: dict[str, Any]) -> Controller:
-    (found,) = local(manifest).controllers.values()
+    name = manifest["metadata"]["name"]
+    deployment = declare(copy.deepcopy(manifest), origin=Origin("stacks/x.yaml", 3))
+    found = run_locally(deployment, BINARIES, FOLDER / name, PORTS[name])
+    assert found
     return found
 
 
@@ -129,7 +127,7 @@ def test_the_command_is_the_binary_and_the_arguments_stay() -> None:
 
 
 def test_every_difference_is_in_the_table() -> None:
-    rows = [tuple(row[1:]) for row in local(SCHEDULER).table]
+    rows = [tuple(row[1:]) for row in controller(SCHEDULER).table]
     assert rows == [
         ("image", "registry.acme.com:5000/volcanosh/vc-scheduler:v1.14.1", "/bin/vc-scheduler"),
         ("volumeMounts /conf", "ConfigMap scheduler-conf", "/sandbox/controllers/scheduler/mounts/conf"),
@@ -143,36 +141,36 @@ def test_every_difference_is_in_the_table() -> None:
 def test_a_deployment_of_an_unknown_image_is_simulated() -> None:
     other = copy.deepcopy(SCHEDULER)
     other["spec"]["template"]["spec"]["containers"][0]["image"] = "acme/scheduler"
-    assert local(other).controllers == {}
+    assert run_locally(declare(other), BINARIES, FOLDER) is None
 
 
-def test_a_webhook_leads_to_the_process() -> None:
-    found = local(OPERATOR, SERVICE, HOOKS)
-    objects = {one.identity.kind: one for one in [declare(SERVICE), declare(HOOKS)]}
-    service = found.manifest(objects["Service"])["spec"]
-    assert service == {"type": "ExternalName", "externalName": "localhost", "ports": SERVICE["spec"]["ports"]}
-    hooks = found.manifest(objects["ValidatingWebhookConfiguration"])
-    assert hooks["webhooks"][0]["clientConfig"]["service"] == {"name": "operator", "namespace": "system", "port": 2003}
-    assert [str(guard) for one in found.controllers.values() for guard in one.guards] == [
-        "ValidatingWebhookConfiguration hooks"
+def test_a_service_leads_to_the_process_of_the_pods_it_selects() -> None:
+    assert selects(SERVICE, OPERATOR)
+    assert not selects(SERVICE, SCHEDULER)
+    assert process_port(SERVICE, 443, OPERATOR, controller(OPERATOR)) == 2003
+
+
+def test_the_webhooks_that_call_a_service() -> None:
+    assert [(one["metadata"]["name"], client) for one, client in calls([HOOKS], SERVICE)] == [
+        ("hooks", {"service": {"name": "operator", "namespace": "system"}})
     ]
+    other = copy.deepcopy(SERVICE)
+    other["metadata"]["namespace"] = "elsewhere"
+    assert list(calls([HOOKS], other)) == []
 
 
-def test_what_is_not_in_the_table_is_applied_as_it_is() -> None:
-    found = local(SCHEDULER, OPERATOR, SERVICE, HOOKS)
-    deployment = declare(OPERATOR)
-    assert found.manifest(deployment) is deployment.manifest
-
-
-def test_a_service_that_leads_nowhere_is_an_error() -> None:
+@pytest.mark.parametrize(
+    ("number", "target", "leads_to"), [(443, 9444, "9444"), (8443, "hooks", "none"), (443, "other", "other")]
+)
+def test_a_service_that_leads_nowhere_is_an_error(number: int, target: Any, leads_to: str) -> None:
     wrong = copy.deepcopy(SERVICE)
-    wrong["spec"]["ports"][0]["targetPort"] = 9444
+    wrong["spec"]["ports"][0]["targetPort"] = target
     with pytest.raises(InputError) as caught:
-        local(OPERATOR, wrong, HOOKS)
+        process_port(wrong, number, OPERATOR, controller(OPERATOR))
     assert str(caught.value) == (
         "error  a webhook's Service leads nowhere\n"
-        "  stacks/x.yaml:3   Service system/operator: port 443\n"
-        "  it leads to port 9444; Deployment system/operator listens on "
+        f"  Service system/operator: port {number}\n"
+        f"  it leads to port {leads_to}; Deployment system/operator listens on "
         "8080 (metrics), 8081 (health), 9443 (webhook)\n"
         "  fix: correct targetPort"
     )
@@ -180,7 +178,7 @@ def test_a_service_that_leads_nowhere_is_an_error() -> None:
 
 def test_a_volume_of_another_kind_is_an_error() -> None:
     with pytest.raises(InputError) as caught:
-        local(with_volume({"hostPath": {"path": "/etc"}}))
+        controller(with_volume({"hostPath": {"path": "/etc"}}))
     assert str(caught.value) == (
         "error  a local controller cannot have this volume\n"
         "  stacks/x.yaml:3   Deployment system/scheduler: volume conf\n"
@@ -193,7 +191,7 @@ def test_a_variable_from_elsewhere_is_an_error() -> None:
     source = {"secretKeyRef": {"name": "s", "key": "k"}}
     changed["spec"]["template"]["spec"]["containers"][0]["env"] = [{"name": "TOKEN", "valueFrom": source}]
     with pytest.raises(InputError) as caught:
-        local(changed)
+        controller(changed)
     assert str(caught.value) == (
         "error  a local controller cannot have this variable\n"
         "  stacks/x.yaml:3   Deployment system/scheduler: env TOKEN\n"
@@ -218,7 +216,7 @@ def certificate_job(command: list[str]) -> Rendered:
 def test_the_work_of_a_certificate_job_is_read_off_its_command(command: list[str]) -> None:
     job = certificate_job(command)
     assert certificate_names([job]) == ("hooks.system.svc",)
-    assert localize([job], {}, FOLDER).certificates == {("system", "cert"): "hooks"}
+    assert list(certificates(job.manifest)) == [("system", "cert", "hooks")]
 
 
 def test_other_jobs_make_no_certificate() -> None:
@@ -226,6 +224,7 @@ def test_other_jobs_make_no_certificate() -> None:
 
 
 def test_free_ports_are_chosen_for_a_new_controller() -> None:
-    (found,) = run_locally([declare(SCHEDULER)], BINARIES, FOLDER).controllers.values()
+    found = run_locally(declare(SCHEDULER), BINARIES, FOLDER)
+    assert found
     assert found.ports.keys() == {"metrics", "health"}
     assert len(set(found.ports.values())) == 2

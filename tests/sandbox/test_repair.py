@@ -14,7 +14,10 @@ from pathlib import Path
 import pytest
 
 from gpuyard import sandbox
+from gpuyard.errors import InputError
+from gpuyard.manifests.ownership import INVENTORY_NAMESPACE
 from gpuyard.sandbox.processes import Process, marked
+from gpuyard.sandbox.relay import socket_path
 from gpuyard.sandbox.state import Home
 from tests.sandbox.conftest import Live
 
@@ -71,6 +74,7 @@ def test_down_leaves_no_process_and_no_file(broken: Live) -> None:
     assert sandbox.down(progress=broken.said.append, name=broken.name)
     assert marked(home.path) == []
     assert not home.exists
+    assert not socket_path(home.path).exists()
     assert not Path("/tmp/k8s-webhook-server").exists()
     assert not sandbox.down(progress=broken.said.append, name=broken.name)
 
@@ -118,17 +122,51 @@ def kill(process: Process) -> None:
         time.sleep(0.05)
 
 
-def test_a_killed_controller_is_started_again(broken: Live) -> None:
+def test_a_killed_controller_is_started_again_by_itself(broken: Live) -> None:
     broken.up()
-    state = Home(broken.name).read()
+    home = Home(broken.name)
+    killed = home.read_controllers()["training-operator"].process
+    kill(killed)
+    end = time.monotonic() + 60
+    while home.read_controllers()["training-operator"].process == killed:
+        assert time.monotonic() < end, "the controller is not started again"
+        time.sleep(0.1)
+    broken.up()
+    assert sandbox.status(broken.name).state == "running"
+
+
+def test_a_killed_kubelet_is_started_again_and_finds_its_controllers(broken: Live) -> None:
+    broken.up()
+    home = Home(broken.name)
+    state, before = home.read(), home.read_controllers()
     assert state
-    kill(state.services["training-operator"].process)
+    kill(state.services["kubelet"].process)
+    kill(before["training-operator"].process)
     found = sandbox.status(broken.name)
     assert found.state == "broken"
-    assert [name for name, alive in found.processes.items() if not alive] == ["training-operator"]
+    assert [name for name, alive in found.processes.items() if not alive] == ["kubelet", "training-operator"]
     broken.up()
-    assert broken.said[0] == "starting again what has died: training-operator"
+    assert broken.said[0] == "starting again what has died: kubelet, training-operator"
     assert sandbox.status(broken.name).state == "running"
+    after = home.read_controllers()
+    assert [name for name in after if after[name].process != before[name].process] == ["training-operator"]
+
+
+def test_another_engines_sandbox_is_left_to_it(broken: Live) -> None:
+    broken.up(engine="pulumi")
+    assert broken.said[-1] == "2 simulated nodes are ready"
+    assert not broken.api.list("v1", "ConfigMap", INVENTORY_NAMESPACE)
+    assert sandbox.status(broken.name).state == "running"
+    assert broken.up(engine="pulumi").unchanged
+    with pytest.raises(InputError) as caught:
+        broken.up()
+    assert str(caught.value) == (
+        "error  this sandbox belongs to another engine\n"
+        "  found pulumi; this command is for apply\n"
+        "  fix: go on with --engine pulumi, or start an empty sandbox: gpuyard sandbox down"
+    )
+    with pytest.raises(InputError, match="found pulumi; this command is for apply"):
+        broken.apply(broken.objects)
 
 
 def test_a_killed_control_plane_is_started_anew(broken: Live) -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
 
 from gpuyard.errors import InputError, Origin
-from gpuyard.manifests import Identity, Lifecycle, Rendered, declare
+from gpuyard.manifests import Identity, Lifecycle, Rendered, declare, identity
 from gpuyard.manifests.graph import Graph
+from gpuyard.sandbox import server_apply
 from gpuyard.sandbox.api import ApiError
+from gpuyard.sandbox.pod_status import CRASHED, Report, status
 from gpuyard.sandbox.server_apply import Applied, apply_objects, batches, dry_run, keep_live
 from tests.sandbox.fake_api import FakeApi
 
@@ -183,3 +186,52 @@ def test_dry_run_lists_what_is_refused_and_changes_nothing() -> None:
 )
 def test_fields_that_controllers_write_stay_theirs(path: str, mine: Any, theirs: Any, sent: Any) -> None:
     assert keep_live(mine, theirs, [path]) == sent
+
+
+class Failing(FakeApi):
+    """A cluster whose one controller fails to run; `when`: its last try, in seconds from now."""
+
+    def __init__(self, when: float) -> None:
+        super().__init__()
+        self.when = time.time() + when
+
+    def apply(self, manifest: dict[str, Any], *, dry_run: bool = False) -> dict[str, Any]:
+        if manifest["kind"] == "Deployment":
+            self.objects[identity(manifest)] = {**manifest, "metadata": {**manifest["metadata"], "generation": 1}}
+            named = {"name": "operator-1", "namespace": "system"}
+            super().apply({**manifest, "kind": "ReplicaSet", "metadata": named})
+            owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "operator-1"}
+            metadata = {**named, "uid": "1", "labels": {"app": "operator"}, "ownerReferences": [owner]}
+            pod: dict[str, Any] = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata}
+            pod["spec"] = manifest["spec"]["template"]["spec"]
+            super().apply(pod)
+            report = Report(CRASHED, "controller operator stopped\n/logs/operator.log\nno such flag", self.when)
+            self.merge(pod, {"status": status(pod, report)})
+            return manifest
+        return super().apply(manifest, dry_run=dry_run)
+
+
+def operator() -> Rendered:
+    template = {"metadata": {"labels": {"app": "operator"}}, "spec": {"containers": [{"name": "m", "image": "o"}]}}
+    spec = {"selector": {"matchLabels": {"app": "operator"}}, "template": template}
+    manifest = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "operator", "namespace": "system"}}
+    return declare({**manifest, "spec": spec}, origin=Origin("stacks/x.yaml", 3))
+
+
+def test_a_controller_that_stops_ends_the_apply_with_its_log() -> None:
+    with pytest.raises(InputError) as caught:
+        apply(Failing(when=30), operator())
+    assert str(caught.value) == (
+        "error  controller operator stopped\n"
+        "  stacks/x.yaml:3   Deployment system/operator\n"
+        "  /logs/operator.log\n"
+        "  no such flag"
+    )
+
+
+def test_a_failure_from_before_the_apply_is_waited_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_apply, "_PATIENCE", 0)
+    with pytest.raises(InputError) as caught:
+        apply(Failing(when=-30), operator())
+    assert "an object does not become ready" in str(caught.value)
+    assert "pod operator-1: controller operator stopped" in str(caught.value)

@@ -29,15 +29,26 @@ def test_looking_makes_no_folder(home: Home, tmp_path: Path) -> None:
 
 def test_the_state_is_read_as_it_was_written(home: Home) -> None:
     state = State(
-        True, "sandbox", "c1", services={"etcd": Service(Process(7, "123"), "/log", "d", True, {"health": 1})}
+        True, "apply", "sandbox", "c1", services={"etcd": Service(Process(7, "123"), "/log", "d", True, {"health": 1})}
     )
     home.write(state)
     assert home.read() == state
 
 
-def test_a_process_of_another_start_time_is_dead(home: Home) -> None:
-    state = State(services={"etcd": Service(Process(1, "never"), "/log")})
-    assert state.dead == ["etcd"]
+def test_controllers_are_a_state_of_their_own(home: Home) -> None:
+    home.write(State(engine="pulumi"))
+    assert home.read_controllers() == {}
+    controllers = {"operator": Service(Process(7, "123"), "/log", "d", True, {"health": 1}, [["a", "b", "c", "d"]])}
+    home.write_controllers(controllers)
+    assert home.read_controllers() == controllers
+    assert home.read() == State(engine="pulumi")
+
+
+def test_the_last_beat_is_the_one_noted(home: Home) -> None:
+    home.folder()
+    assert home.last_beat() == 0
+    home.beat(1234.5)
+    assert home.last_beat() == 1234.5
 
 
 def test_two_commands_take_turns(home: Home) -> None:
