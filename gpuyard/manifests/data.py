@@ -53,3 +53,10 @@ def below(path: str, *steps: str | int) -> str:
         else:
             path = f'{path}["{step}"]'
     return path
+
+
+def unshared(value: Any) -> Any:
+    """Return a copy to change: parts that are one object in the original are one each, unlike with `copy.deepcopy`."""
+    if is_map(value):
+        return {key: unshared(child) for key, child in value.items()}
+    return [unshared(child) for child in value] if is_list(value) else value

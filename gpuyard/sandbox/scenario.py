@@ -7,7 +7,6 @@ differs. What happens is sampled from the API server; the verdicts are computed 
 
 from __future__ import annotations
 
-import copy
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +15,7 @@ from pathlib import Path
 
 from gpuyard.errors import InputError, Problem
 from gpuyard.manifests import Identity, Manifest, Rendered
+from gpuyard.manifests.data import unshared
 from gpuyard.manifests.graph import Graph
 from gpuyard.model.environment import GPU, Environment
 from gpuyard.model.registry import Sources
@@ -138,7 +138,7 @@ def _with_threads(rendered: Rendered) -> Rendered:
 def _without_gang(rendered: Rendered) -> Rendered:
     """Return the operator without its gang flag and a TFJob without scheduler and policy; anything else as it is."""
     if rendered.identity.kind == "TFJob":
-        manifest = copy.deepcopy(rendered.manifest)
+        manifest = unshared(rendered.manifest)
         manifest["spec"]["runPolicy"].pop("schedulingPolicy", None)
         for role in manifest["spec"]["tfReplicaSpecs"].values():
             role["template"]["spec"].pop("schedulerName", None)
@@ -149,7 +149,7 @@ def _without_gang(rendered: Rendered) -> Rendered:
 def _operator_with(rendered: Rendered, change: Callable[[list[str]], list[str]]) -> Rendered:
     if rendered.identity.kind != "Deployment":
         return rendered
-    manifest = copy.deepcopy(rendered.manifest)
+    manifest = unshared(rendered.manifest)
     for container in manifest["spec"]["template"]["spec"]["containers"]:
         if PROGRAMS.get(repository(container["image"])) is PROGRAMS["training-operator"]:
             container["args"] = change(container.get("args", []))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -12,7 +11,7 @@ from typing import Any
 
 from gpuyard.errors import InputError, Problem
 from gpuyard.manifests import LAYERS, Identity, Layer, Manifest, Rendered
-from gpuyard.manifests.data import has, is_list
+from gpuyard.manifests.data import has, is_list, unshared
 from gpuyard.manifests.graph import Graph
 from gpuyard.sandbox.api import Api, ApiError, has_condition
 from gpuyard.sandbox.inventory import Entry, Inventory, read_inventory
@@ -234,7 +233,7 @@ def keep_live(manifest: Manifest, live: Manifest, paths: Iterable[str]) -> Manif
 
     paths: `webhooks[*].clientConfig.caBundle`. A field that was never rendered is not sent: it stays the controller's.
     """
-    kept = copy.deepcopy(manifest)
+    kept = unshared(manifest)
     for path in paths:
         steps: list[str | int] = []
         for name, index in re.findall(r"([^.\[\]]+)|\[(\*|\d+)\]", path):

@@ -10,6 +10,7 @@ import pytest
 from components.jobs.pytorch import PyTorchJob, pytorch_run
 from components.jobs.tensorflow import TensorFlowJob, tensorflow_run
 from gpuyard.errors import InputError
+from gpuyard.manifests.data import unshared
 from gpuyard.model.environment import Environment
 from gpuyard.model.jobs import Job
 from tests.components.clusters import KINDS, cluster
@@ -78,6 +79,16 @@ def test_jobs_of_one_pool_share_what_is_equal() -> None:
         assert pods[0][part] is pods[1][part]
     for part in ("resources", "securityContext", "volumeMounts"):
         assert pods[0]["containers"][0][part] is pods[1]["containers"][0][part]
+
+
+def test_a_copy_to_change_shares_nothing() -> None:
+    (run,) = manifests(cluster(), read({"pools": ["h100"]}))
+    changed = unshared(run)
+    assert changed == run
+    changed["spec"]["pytorchReplicaSpecs"]["Worker"]["template"]["spec"]["nodeSelector"] = {"a": "b"}
+
+    assert "nodeSelector" not in changed["spec"]["pytorchReplicaSpecs"]["Master"]["template"]["spec"]
+    assert "nodeSelector" not in run["spec"]["pytorchReplicaSpecs"]["Worker"]["template"]["spec"]
 
 
 def test_a_part_that_cannot_be_made_is_refused_for_every_job() -> None:

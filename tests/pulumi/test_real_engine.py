@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import os
 import shutil
@@ -17,6 +16,7 @@ import pytest
 
 from gpuyard import sandbox
 from gpuyard.manifests import Rendered
+from gpuyard.manifests.data import unshared
 from gpuyard.sandbox.api import Api, ApiError, has_condition
 from gpuyard.sandbox.state import Home
 from gpuyard.sources import read_lock
@@ -146,7 +146,7 @@ def test_the_platform_is_deployed_through_its_own_webhooks(pulumi: Any, kubeconf
 
 def test_a_wrong_job_is_refused_by_the_deployed_webhook(kubeconfig: Path) -> None:
     (job,) = (one for one in objects("jobs") if one.identity.name.startswith("mnist-a"))
-    wrong = copy.deepcopy(job.manifest)
+    wrong = unshared(job.manifest)
     wrong["metadata"]["name"] = "wrong"
     wrong["spec"]["tfReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["name"] = "main"
 

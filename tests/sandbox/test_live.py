@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import os
 import signal
 import time
@@ -15,6 +14,7 @@ import pytest
 from gpuyard import sandbox
 from gpuyard.errors import InputError
 from gpuyard.manifests import Rendered
+from gpuyard.manifests.data import unshared
 from gpuyard.sandbox import scenario
 from gpuyard.sandbox.api import Api, ApiError, has_condition
 from gpuyard.sandbox.state import Home
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.sandbox
 
 
 def changed(rendered: Rendered, change: Callable[[Any], None]) -> Rendered:
-    manifest = copy.deepcopy(rendered.manifest)
+    manifest = unshared(rendered.manifest)
     change(manifest)
     return replace(rendered, manifest=manifest)
 
