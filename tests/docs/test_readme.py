@@ -38,6 +38,16 @@ def test_every_command_of_the_readme_exists() -> None:
         assert gpuyard(command, "--help").returncode == 0
 
 
+def test_every_make_target_of_the_documents_exists() -> None:
+    documents = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "benchmarks/README.md")]
+    named = {
+        target for path in documents for target in re.findall(r"(?:^|`)make ([a-z-]+)", path.read_text(), re.MULTILINE)
+    }
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert named >= {"demo", "test", "bench", "bench-short"}
+    assert named <= targets
+
+
 def test_the_commands_of_the_example_find_what_they_promise() -> None:
     text = (ROOT / "examples/01-mistakes/README.md").read_text()
     commands = re.findall(r"^gpuyard (.+)$", text, re.MULTILINE)
