@@ -59,7 +59,7 @@ def read_committed(folder: Path, today: State) -> State:
     for path in paths:
         if path.startswith(CONTROLLERS):
             continue
-        manifest = _read(folder / path)
+        manifest = _read(folder, path)
         name = path.rpartition(".")[0]
         if is_gitops:
             # There the first folder is what is applied together.
@@ -68,7 +68,19 @@ def read_committed(folder: Path, today: State) -> State:
     return State(tuple(objects), today.pools, tuple(_jobs(objects, today.pools)), tuple(skipped))
 
 
-def _read(file: Path) -> Manifest:
+def _read(folder: Path, path: str) -> Manifest:
+    file = folder / path
+    # A folder comes with somebody's branch: neither its list nor a symlink in it may show what is beside it.
+    if not file.resolve().is_relative_to(folder.resolve()):
+        raise InputError(
+            Problem(
+                "a file outside of the folder",
+                Origin(str(folder / MARK)),
+                path,
+                "it leads out of the folder, and a render writes only inside",
+                "render again",
+            )
+        )
     if not file.is_file():
         raise InputError(
             Problem("a file of the render is missing", Origin(str(file)), detail=f"{MARK} lists it", fix="render again")

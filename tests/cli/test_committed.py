@@ -174,6 +174,18 @@ def test_a_file_that_is_missing(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("path", ["../secret.yaml", "c/../../secret.yaml", "/etc/hostname", "c/link.yaml"])
+def test_nothing_outside_of_the_folder_is_read(tmp_path: Path, path: str) -> None:
+    folder = written(tmp_path / "out", config("a"))
+    (tmp_path / "secret.yaml").write_text("password: abc\n")
+    (folder / "c" / "link.yaml").symlink_to(tmp_path / "secret.yaml")
+    (folder / MARK).write_text(f"{path}\n")
+    assert refused(folder) == (
+        f"error  a file outside of the folder\n  out/{MARK}   {path}\n"
+        "  it leads out of the folder, and a render writes only inside\n  fix: render again"
+    )
+
+
 @pytest.mark.parametrize("text", ["", "a: 1\n", "kind: A\napiVersion: v1\nmetadata: {}\n", "a: 1\n---\nb: 1\n"])
 def test_a_file_that_holds_no_object(tmp_path: Path, text: str) -> None:
     folder = written(tmp_path / "out", config("a"))
