@@ -104,13 +104,18 @@ def place(environment: Environment, job: Job) -> dict[str, Placement]:
     Whether they fit there is for the rules to say. Raises InputError when no pool is left for a role, and when pods
     that talk over a fabric could not.
     """
+    key = ("place", job.kind, job.team, job.queue, job.priority, job.gpus, *job.pools, *job.pods.items())
+    return environment.share(key, lambda: _place(environment, job))
+
+
+def _place(environment: Environment, job: Job) -> dict[str, Placement]:
     _check_names(environment, job)
     places: dict[str, Placement] = {}
     roles = job.pods
     with_gpus = tuple(role for role in roles if job.gpus and role not in job.cpu_roles)
     if with_gpus:
         key = (job.team, job.queue, job.priority, tuple(job.pools), job.gpus, job.gpu_pods == 1, with_gpus)
-        placement = environment.share(("place", *key), lambda: _on_gpu_pools(environment, job, with_gpus))
+        placement = environment.share(("gpus", *key), lambda: _on_gpu_pools(environment, job, with_gpus))
         places |= dict.fromkeys(with_gpus, placement)
     without = [role for role in roles if role not in places]
     if without:
@@ -126,7 +131,7 @@ def place(environment: Environment, job: Job) -> dict[str, Placement]:
                 "add a pool of a machine without GPUs",
             )
         placement = environment.share(
-            ("place", *names), lambda: Placement({name: environment.pools[name] for name in names}, 0)
+            ("cpus", *names), lambda: Placement({name: environment.pools[name] for name in names}, 0)
         )
         places |= dict.fromkeys(without, placement)
     return {role: places[role] for role in roles}

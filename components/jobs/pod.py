@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from components.jobs.placement import Placement, affinity
 from components.jobs.refuse import refusal
 from components.jobs.resources import resources
-from components.jobs.volumes import CHECKPOINTS, mounts, volumes
+from components.jobs.volumes import CHECKPOINTS, checkpoint_volume, mounts, volumes
 from gpuyard.manifests import Manifest
 from gpuyard.model.environment import Environment
 from gpuyard.model.jobs import Job, SecretKey
@@ -63,12 +63,31 @@ def pod_templates(
     return {role: templates[id(placement)] for role, placement in places.items()}
 
 
+class _Blank(NamedTuple):
+    """What many pods have in common: all that does not follow from what a job is called and what it runs.
+
+    spec:      with an empty list for the containers.
+    container: without name, image, command, arguments and variables.
+    env:       the variables that follow from where a pod runs, by name.
+    """
+
+    spec: Manifest
+    container: Manifest
+    env: dict[str, Manifest]
+
+
 def _pod_template(environment: Environment, job: Job, placement: Placement, framework: Framework) -> Manifest:
     """Return the template of pods in one place. The operator fills in the restart policy."""
-    return {
-        "metadata": {"labels": labels(job), "annotations": environment.share("annotations", lambda: dict(ANNOTATIONS))},
-        "spec": _pod_spec(environment, job, placement, framework),
-    }
+    size = job.cpu, job.memory, job.user, job.priority, bool(job.checkpoint), *job.data
+    key = ("pod", id(placement), framework.container, job.team, *size)
+    blank = environment.share(key, lambda: _blank(environment, job, placement, framework))
+    spec = {**blank.spec, "containers": [_container(environment, job, blank, framework)]}
+    if placement.key:
+        spec["affinity"] = affinity(job, placement)
+    if job.checkpoint:
+        spec["volumes"] = [*blank.spec["volumes"], checkpoint_volume(job)]
+    annotations = environment.share("annotations", lambda: dict(ANNOTATIONS))
+    return {"metadata": {"labels": labels(job), "annotations": annotations}, "spec": spec}
 
 
 def labels(job: Job) -> dict[str, str]:
@@ -80,15 +99,15 @@ def labels(job: Job) -> dict[str, str]:
     }
 
 
-def _pod_spec(environment: Environment, job: Job, placement: Placement, framework: Framework) -> Manifest:
+def _blank(environment: Environment, job: Job, placement: Placement, framework: Framework) -> _Blank:
     spec: dict[str, Any] = {
         "serviceAccountName": SERVICE_ACCOUNT,
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
-        "securityContext": environment.share(("security", job.user), lambda: _pod_security(job)),
-        "affinity": affinity(job, placement),
-        "containers": [_container(environment, job, placement, framework)],
-        "volumes": volumes(environment, job, placement),
+        "securityContext": _pod_security(job),
+        "affinity": placement.affinity,
+        "containers": [],
+        "volumes": volumes(job, placement),
     }
     if environment.scheduling.gang == "volcano":
         spec["schedulerName"] = "volcano"
@@ -97,36 +116,41 @@ def _pod_spec(environment: Environment, job: Job, placement: Placement, framewor
     if placement.tolerations:
         spec["tolerations"] = placement.tolerations
     if secrets := environment.teams[job.team].pull_secrets:
-        spec["imagePullSecrets"] = environment.share(("pull", *secrets), lambda: [{"name": name} for name in secrets])
+        spec["imagePullSecrets"] = [{"name": name} for name in secrets]
     if job.checkpoint:
         spec["terminationGracePeriodSeconds"] = _grace_period(environment, placement)
-    return spec
+    container = {
+        "resources": resources(job, placement),
+        "securityContext": placement.container_security,
+        "volumeMounts": mounts(environment, job),
+    }
+    return _Blank(spec, container, _platform_env(job, placement, framework))
 
 
-def _container(environment: Environment, job: Job, placement: Placement, framework: Framework) -> Manifest:
+def _container(environment: Environment, job: Job, blank: _Blank, framework: Framework) -> Manifest:
     container: dict[str, Any] = {"name": framework.container, "image": job.image}
     if job.command:
         container["command"] = list(job.command)
     if job.args:
         container["args"] = list(job.args)
-    if env := _env(environment, job, placement, framework):
-        container["env"] = env
-    container["resources"] = resources(environment, job, placement)
-    container["securityContext"] = placement.container_security
-    container["volumeMounts"] = mounts(environment, job)
-    return container
+    # Ours first, in the job's words where it sets them too.
+    written = {name: _written(environment, name, value) for name, value in job.env.items()}
+    if env := blank.env | written:
+        container["env"] = list(env.values())
+    return container | blank.container
 
 
-def _env(environment: Environment, job: Job, placement: Placement, framework: Framework) -> list[Manifest]:
-    """Return the variables: ours first, in the job's words where it sets them too."""
-    key = ("env", id(placement), framework.container, bool(job.checkpoint))
-    ours = environment.share(key, lambda: _platform_env(job, placement, framework))
-    written = {name: _variable(name, value) for name, value in job.env.items()}
-    return list((ours | written).values())
+def _written(environment: Environment, name: str, value: str | SecretKey) -> Manifest:
+    """Return a variable as the job sets it. All jobs of a team read a few keys of Secrets."""
+    if isinstance(value, str):
+        return {"name": name, "value": value}
+    source = {"name": value.secret, "key": value.key}
+    return environment.share(
+        ("variable", name, value.secret, value.key), lambda: {"name": name, "valueFrom": {"secretKeyRef": source}}
+    )
 
 
 def _platform_env(job: Job, placement: Placement, framework: Framework) -> dict[str, Manifest]:
-    """Return the variables that follow from where a pod runs, by name."""
     env: dict[str, str] = {}
     if placement.gpus:
         env |= {"NCCL_DEBUG": "WARN"} | dict(framework.env)
@@ -134,13 +158,7 @@ def _platform_env(job: Job, placement: Placement, framework: Framework) -> dict[
         env |= placement.fabric.env
     if job.checkpoint:
         env["CHECKPOINT_DIR"] = CHECKPOINTS
-    return {name: _variable(name, value) for name, value in env.items()}
-
-
-def _variable(name: str, value: str | SecretKey) -> Manifest:
-    if isinstance(value, SecretKey):
-        return {"name": name, "valueFrom": {"secretKeyRef": {"name": value.secret, "key": value.key}}}
-    return {"name": name, "value": value}
+    return {name: {"name": name, "value": value} for name, value in env.items()}
 
 
 def _pod_security(job: Job) -> Manifest:

@@ -5,22 +5,17 @@ from __future__ import annotations
 from components.jobs.placement import GIB, MIB, Placement, round_down
 from gpuyard.manifests import Manifest
 from gpuyard.manifests.quantity import format_bytes, format_count, format_resource, parse_quantity
-from gpuyard.model.environment import GPU, Environment
+from gpuyard.model.environment import GPU
 from gpuyard.model.jobs import Job
 
 
-def resources(environment: Environment, job: Job, placement: Placement) -> Manifest:
+def resources(job: Job, placement: Placement) -> Manifest:
     """Return requests and limits of the training container.
 
     GPUs, interfaces and huge pages cannot be shared, so limit and request are one number. Memory is the same, or the
     node's memory could be promised twice. CPU has no limit: it would throttle data loaders while cores are idle.
     `cpu` and `memory` of the job are those of every pod.
     """
-    key = ("resources", id(placement), job.cpu, job.memory)
-    return environment.share(key, lambda: _resources(job, placement))
-
-
-def _resources(job: Job, placement: Placement) -> Manifest:
     cpu, memory = placement.share
     fixed = {"memory": job.memory or format_bytes(memory)}
     if placement.gpus:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 from components.jobs.pod import labels
@@ -37,6 +38,11 @@ def run_policy(environment: Environment, job: Job) -> Manifest:
 
     `ttlSecondsAfterFinished` is left out: it deletes the object, and with it the record of the run.
     """
+    key = ("policy", job.retries, job.time_limit, job.queue or job.team, job.priority, sum(job.pods.values()))
+    return environment.share(key, lambda: _run_policy(environment, job))
+
+
+def _run_policy(environment: Environment, job: Job) -> Manifest:
     policy: dict[str, Any] = {"cleanPodPolicy": "Running", "backoffLimit": backoff_limit(job)}
     if job.time_limit:
         policy["activeDeadlineSeconds"] = seconds(job.time_limit)
@@ -59,8 +65,7 @@ def backoff_limit(job: Job) -> int:
 
 def check_name(environment: Environment, job: Job) -> None:
     """Raise InputError when a pod's name would be longer than a DNS label: `<job>-<run>-<role>-<number>`."""
-    suffixes = [f"-{role}-{count - 1}" for role, count in job.pods.items()]
-    room = 63 - 1 - HASH_LENGTH - max(ROOM_FOR_INDEX, *map(len, suffixes))
+    room = _room(tuple(job.pods.items()))
     if len(job.name) > room:
         raise refusal(
             environment,
@@ -71,3 +76,10 @@ def check_name(environment: Environment, job: Job) -> None:
             f"{63 - 1 - HASH_LENGTH - room} for role and number, and their names end at 63",
             f"use at most {room} characters",
         )
+
+
+@cache
+def _room(pods: tuple[tuple[str, int], ...]) -> int:
+    """Return the characters of a job's name that its pods, as (role, number), leave for it."""
+    suffixes = [f"-{role}-{count - 1}" for role, count in pods]
+    return 63 - 1 - HASH_LENGTH - max(ROOM_FOR_INDEX, *map(len, suffixes))

@@ -16,7 +16,7 @@ CHECKPOINTS = "/checkpoints"
 SHARED_MEMORY = "/dev/shm"
 
 
-def checkpoint_volume(job: Job) -> str:
+def _claim_name(job: Job) -> str:
     """Return the name of the claim for a job's checkpoints; without the run, because runs continue each other."""
     return f"{job.name}-checkpoint"
 
@@ -27,7 +27,7 @@ def checkpoint_claim(environment: Environment, job: Job) -> Iterator[Rendered]:
         yield claim(
             environment,
             job.team,
-            checkpoint_volume(job),
+            _claim_name(job),
             _checkpoint_class(environment, job),
             job.checkpoint.size,
             layer="jobs",
@@ -35,16 +35,13 @@ def checkpoint_claim(environment: Environment, job: Job) -> Iterator[Rendered]:
         )
 
 
-def volumes(environment: Environment, job: Job, placement: Placement) -> list[Manifest]:
-    """Return the volumes of a pod."""
-    key = ("volumes", id(placement), job.memory, *job.data)
-    found = environment.share(key, lambda: _volumes(job, placement))
-    if job.checkpoint:
-        return [*found, {"name": "checkpoints", "persistentVolumeClaim": {"claimName": checkpoint_volume(job)}}]
-    return found
+def checkpoint_volume(job: Job) -> Manifest:
+    """Return the volume of a job's checkpoints."""
+    return {"name": "checkpoints", "persistentVolumeClaim": {"claimName": _claim_name(job)}}
 
 
-def _volumes(job: Job, placement: Placement) -> list[Manifest]:
+def volumes(job: Job, placement: Placement) -> list[Manifest]:
+    """Return the volumes of a pod beside that of its checkpoints."""
     return [
         {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": shared_memory(job, placement)}},
         *(
@@ -59,11 +56,6 @@ def _volumes(job: Job, placement: Placement) -> list[Manifest]:
 
 def mounts(environment: Environment, job: Job) -> list[Manifest]:
     """Return where a container sees the volumes; a dataset has the same path in every pod and environment."""
-    key = ("mounts", bool(job.checkpoint), *job.data)
-    return environment.share(key, lambda: _mounts(environment, job))
-
-
-def _mounts(environment: Environment, job: Job) -> list[Manifest]:
     found: list[Manifest] = [{"name": "shm", "mountPath": SHARED_MEMORY}]
     for dataset in dict.fromkeys(job.data):
         path = environment.storage.datasets[dataset].mount or f"/data/{dataset}"
@@ -76,8 +68,7 @@ def _mounts(environment: Environment, job: Job) -> list[Manifest]:
 def check_volumes(environment: Environment, job: Job, places: Mapping[str, Placement]) -> None:
     """Raise InputError when two volumes have one path, or pods on several nodes mount a volume of one node."""
     kept = job.checkpoint and _checkpoint_class(environment, job)
-    key = ("mountable", sum(job.pods.values()) == 1, kept, *job.data, *map(id, places.values()))
-    environment.share(key, lambda: _check_volumes(environment, job, places))
+    environment.share(("mountable", id(places), kept, *job.data), lambda: _check_volumes(environment, job, places))
 
 
 def _check_volumes(environment: Environment, job: Job, places: Mapping[str, Placement]) -> None:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from gpuyard.errors import InputError, Problem
 from gpuyard.manifests.data import at
+from gpuyard.manifests.references import RUNS_AS
 from gpuyard.manifests.rendered import LAYERS, Identity, Rendered
 
 _FIRST = ("Namespace", "CustomResourceDefinition", "PriorityClass", "StorageClass", "ResourceQuota", "LimitRange",
@@ -28,6 +29,17 @@ class Edge(NamedTuple):
     reason: str
 
 
+class _Need(NamedTuple):
+    """What an object needs to be there first, and why."""
+
+    dependency: Identity
+    reason: str
+
+
+_Needs = tuple[_Need, ...]
+"""Sorted. Objects with the same needs share them: ten thousand runs of a team name the same things."""
+
+
 class Graph:
     """The dependency graph of one render; objects that are not in the render are no part of it."""
 
@@ -40,11 +52,21 @@ class Graph:
                 raise InputError(
                     Problem("two objects with one name", rendered.origin, str(rendered.identity), f"made by {places}")
                 )
-        found = _edges(self.objects)
-        self.edges: list[Edge] = [edge for edges in found.values() for edge in edges]
-        self.dependencies: dict[Identity, list[Identity]] = {
-            who: list(dict.fromkeys(edge.dependency for edge in edges)) for who, edges in found.items()
-        }
+        self._needs = _needs(self.objects)
+        # Objects with the same needs have them as one object.
+        once: dict[int, list[Identity]] = {}
+        self.dependencies: dict[Identity, list[Identity]] = {}
+        for who, needs in self._needs.items():
+            if needs:
+                known = once.get(id(needs))
+                if known is None:
+                    known = once[id(needs)] = list(dict.fromkeys(need.dependency for need in needs))
+                self.dependencies[who] = known
+
+    @cached_property
+    def edges(self) -> list[Edge]:
+        """All edges, sorted."""
+        return [Edge(who, *need) for who in sorted(self._needs) for need in self._needs[who]]
 
     @cached_property
     def custom_kinds(self) -> frozenset[tuple[str, str]]:
@@ -104,30 +126,36 @@ def _place(who: Identity, rendered: Rendered) -> tuple[int, int, Identity]:
     return LAYERS.index(rendered.layer), _RANK.get(who.kind, len(_RANK)), who
 
 
-def _edges(objects: Mapping[Identity, Rendered]) -> dict[Identity, list[Edge]]:
-    """Return the edges of each object that has some, sorted."""
+def _needs(objects: Mapping[Identity, Rendered]) -> dict[Identity, _Needs]:
+    """Return what each object needs."""
     crds = _definitions(objects)
     named: dict[tuple[str, str, str], list[Identity]] = {}
     for who in objects:
         # A reference names no group: two kinds of one name are told apart by nothing.
         named.setdefault(who[1:], []).append(who)
     bindings = _bindings(objects)
-    edges: dict[Identity, list[Edge]] = {}
+    known: dict[tuple[Any, ...], tuple[_Needs, frozenset[Identity]]] = {}
+    needs: dict[Identity, _Needs] = {}
     for who, rendered in objects.items():
-        found: list[Edge] = []
-        for reference in rendered.references:
-            target = reference.target
-            found += [Edge(who, other, reference.reason) for other in named.get(target, ()) if other != who]
-            if reference.path[-1] == "serviceAccountName":
-                found += [Edge(who, binding, "has the rights of") for binding in bindings.get(target, ())]
-        if (definition := crds.get((who.group, who.kind))) is not None:
-            found.append(Edge(who, definition, "is of the kind"))
-        edges[who] = found
+        wanted = [(reference.target, reference.reason) for reference in rendered.references]
+        key = (who.group, who.kind, *wanted)
+        if key not in known:
+            found = {_Need(other, reason) for target, reason in wanted for other in named.get(target, ())}
+            found |= {
+                _Need(binding, "has the rights of")
+                for target, reason in wanted
+                if reason == RUNS_AS
+                for binding in bindings.get(target, ())
+            }
+            if (definition := crds.get((who.group, who.kind))) is not None:
+                found.add(_Need(definition, "is of the kind"))
+            known[key] = tuple(sorted(found)), frozenset(need.dependency for need in found)
+        needs[who], dependencies = known[key]
+        if who in dependencies:
+            needs[who] = tuple(need for need in needs[who] if need.dependency != who)
     if guards := _guards(objects, named, crds):
-        # All of them first: what something needs in order to be there is not what it waits for.
-        for edge in list(_guarded(objects, crds, guards, edges)):
-            edges[edge.dependent].append(edge)
-    return {who: sorted(set(edges[who])) for who in sorted(edges) if edges[who]}
+        needs |= _with_guards(objects, crds, guards, needs)
+    return needs
 
 
 def _definitions(objects: Mapping[Identity, Rendered]) -> dict[tuple[str, str], Identity]:
@@ -209,33 +237,49 @@ def _guards(
     return guards
 
 
-def _guarded(
+def _with_guards(
     objects: Mapping[Identity, Rendered],
     crds: Mapping[tuple[str, str], Identity],
     guards: _Guards,
-    edges: Mapping[Identity, list[Edge]],
-) -> Iterator[Edge]:
-    """Yield the edges from objects to what guards their kind."""
-    by_kind: dict[tuple[str, str], list[_Guard]] = {}
-    needed: dict[_Guard, set[Identity]] = {}
+    needs: Mapping[Identity, _Needs],
+) -> dict[Identity, _Needs]:
+    """Return what each object needs, what guards its kind included."""
+    # What something needs in order to be there is not what it waits for.
+    closures = {guard: _closure((owner for owner, _ in guard.owners), needs) for of in guards.values() for guard in of}
+    by_kind: dict[tuple[str, str, str, str], tuple[list[_Guard], frozenset[Identity]]] = {}
+    known: dict[tuple[int, int], _Needs] = {}
+    found: dict[Identity, _Needs] = {}
     for who, rendered in objects.items():
-        kind = who.group, who.kind
+        kind = who.group, who.kind, rendered.layer, rendered.component
         if kind not in by_kind:
             plural = _plural(objects, crds, who)
             keys = ((who.group, plural), (who.group, "*"), ("*", plural), ("*", "*"))
-            by_kind[kind] = [guard for key in keys for guard in guards.get(key, ())]
-        reasons: dict[Identity, str] = {}
-        for guard in by_kind[kind]:
-            if guard not in needed:
-                needed[guard] = _closure((owner for owner, _ in guard.owners), edges)
-            owners = [objects[owner] for owner, _ in guard.owners]
-            if who in needed[guard] or not _can_wait(rendered, owners, is_custom=kind in crds):
-                continue
-            for owner, reason in guard.owners:
-                # To be checked by it says more than to wait for its server.
-                reasons[owner] = reason if reason != _LISTENS else reasons.get(owner, reason)
-        for owner, reason in reasons.items():
-            yield Edge(who, owner, reason)
+            waits_for = [
+                guard
+                for key in keys
+                for guard in guards.get(key, ())
+                if _can_wait(rendered, [objects[owner] for owner, _ in guard.owners], is_custom=kind[:2] in crds)
+            ]
+            by_kind[kind] = waits_for, frozenset().union(*(closures[guard] for guard in waits_for))
+        waits_for, before = by_kind[kind]
+        if who in before:
+            found[who] = _guarded(needs[who], [guard for guard in waits_for if who not in closures[guard]])
+        else:
+            key = id(needs[who]), id(waits_for)
+            if key not in known:
+                known[key] = _guarded(needs[who], waits_for)
+            found[who] = known[key]
+    return found
+
+
+def _guarded(needs: _Needs, guards: Iterable[_Guard]) -> _Needs:
+    """Return the needs of an object, and what guards it."""
+    reasons: dict[Identity, str] = {}
+    for guard in guards:
+        for owner, reason in guard.owners:
+            # To be checked by it says more than to wait for its server.
+            reasons[owner] = reason if reason != _LISTENS else reasons.get(owner, reason)
+    return tuple(sorted({*needs, *(_Need(owner, reason) for owner, reason in reasons.items())}))
 
 
 def _can_wait(rendered: Rendered, owners: Iterable[Rendered], *, is_custom: bool) -> bool:
@@ -251,12 +295,12 @@ def _can_wait(rendered: Rendered, owners: Iterable[Rendered], *, is_custom: bool
     )
 
 
-def _closure(start: Iterable[Identity], edges: Mapping[Identity, list[Edge]]) -> set[Identity]:
+def _closure(start: Iterable[Identity], needs: Mapping[Identity, _Needs]) -> set[Identity]:
     """Return some objects and all that they need, however indirectly."""
     found = set(start)
     new = list(found)
     while new:
-        fresh = {edge.dependency for edge in edges.get(new.pop(), ())} - found
+        fresh = {need.dependency for need in needs.get(new.pop(), ())} - found
         found |= fresh
         new += fresh
     return found

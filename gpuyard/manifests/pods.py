@@ -10,6 +10,8 @@ from gpuyard.manifests.data import is_list, is_map
 Path = tuple[str | int, ...]
 
 _TEMPLATES = ("template", "podTemplate")
+_SCALARS: frozenset[type] = frozenset({str, int, bool, float})
+"""Most values are of these types, and text is a sequence."""
 
 
 def pod_specs(manifest: Mapping[str, Any]) -> Iterator[tuple[Path, Mapping[str, Any]]]:
@@ -25,12 +27,14 @@ def pod_specs(manifest: Mapping[str, Any]) -> Iterator[tuple[Path, Mapping[str, 
 def _find(path: Path, value: Mapping[str, Any] | Sequence[Any], found: list[tuple[Path, Mapping[str, Any]]]) -> None:
     children: Iterable[tuple[str | int, Any]] = value.items() if is_map(value) else enumerate(value)
     for step, child in children:
-        # Most children are text, and text is a sequence.
-        if type(child) is str or step == "metadata" or not (is_map(child) or is_list(child)):
+        if type(child) in _SCALARS or not child or step == "metadata":
             continue
-        if step in _TEMPLATES and is_map(child) and is_map(spec := child.get("spec")) and "containers" in spec:
-            found.append(((*path, step, "spec"), spec))
-        else:
+        if is_map(child):
+            if step in _TEMPLATES and is_map(spec := child.get("spec")) and "containers" in spec:
+                found.append(((*path, step, "spec"), spec))
+            else:
+                _find((*path, step), child, found)
+        elif is_list(child):
             _find((*path, step), child, found)
 
 

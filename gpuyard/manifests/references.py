@@ -32,6 +32,9 @@ class Reference(NamedTuple):
         return f"{self.kind} {self.namespace}/{self.name}" if self.namespace else f"{self.kind} {self.name}"
 
 
+RUNS_AS = "runs as"
+"""The reason for which a pod names its ServiceAccount."""
+
 _BUILT_IN: dict[str, frozenset[str]] = {
     "Namespace": frozenset({"default", "kube-system", "kube-public", "kube-node-lease"}),
     "ServiceAccount": frozenset({"default"}),
@@ -156,17 +159,17 @@ def _claims(manifest: Mapping[str, Any]) -> Iterator[Path]:
 
 def _of_pod(found: list[Reference], path: Path, pod: Mapping[str, Any], namespace: str) -> None:
     if name := pod.get("serviceAccountName"):
-        found.append(Reference((*path, "serviceAccountName"), "ServiceAccount", namespace, name, "runs as"))
+        found.append(Reference((*path, "serviceAccountName"), "ServiceAccount", namespace, name, RUNS_AS))
     if name := pod.get("priorityClassName"):
         found.append(Reference((*path, "priorityClassName"), "PriorityClass", "", name, "has the priority"))
     for index, secret in enumerate(pod.get("imagePullSecrets") or ()):
         inside = (*path, "imagePullSecrets", index, "name")
         found.append(Reference(inside, "Secret", namespace, secret["name"], "pulls images with"))
     for index, volume in enumerate(pod.get("volumes") or ()):
-        found += _of_source((*path, "volumes", index), volume, namespace, _VOLUMES, "mounts")
+        _of_source(found, (*path, "volumes", index), volume, namespace, _VOLUMES, "mounts")
         for number, source in enumerate(at(volume, "projected", "sources") or ()) if "projected" in volume else ():
             inside = (*path, "volumes", index, "projected", "sources", number)
-            found += _of_source(inside, source, namespace, _PROJECTED, "mounts")
+            _of_source(found, inside, source, namespace, _PROJECTED, "mounts")
     for group in ("initContainers", "containers"):
         containers: Sequence[Mapping[str, Any]] = pod.get(group) or ()
         for index, container in enumerate(containers):
@@ -175,16 +178,18 @@ def _of_pod(found: list[Reference], path: Path, pod: Mapping[str, Any], namespac
             for number, variable in enumerate(variables):
                 if "valueFrom" in variable and (source := variable["valueFrom"]):
                     inside = (*path, group, index, "env", number, "valueFrom")
-                    found += _of_source(inside, source, namespace, _VARIABLES, "reads")
+                    _of_source(found, inside, source, namespace, _VARIABLES, "reads")
             for number, each in enumerate(sources):
-                found += _of_source((*path, group, index, "envFrom", number), each, namespace, _ENVIRONMENTS, "reads")
+                _of_source(found, (*path, group, index, "envFrom", number), each, namespace, _ENVIRONMENTS, "reads")
 
 
-def _of_source(path: Path, value: Mapping[str, Any], namespace: str, fields: _Fields, reason: str) -> list[Reference]:
-    """Return what a volume, or a source of variables, names; it has one of the fields."""
-    found: list[Reference] = []
-    for field, (kind, key) in fields.items():
-        if field in value and (source := value[field]) and source.get(key):
-            needed = not source.get("optional")
-            found.append(Reference((*path, field, key), kind, namespace, source[key], reason, needed))
-    return found
+def _of_source(
+    found: list[Reference], path: Path, value: Mapping[str, Any], namespace: str, fields: _Fields, reason: str
+) -> None:
+    """Add what a volume, or a source of variables, names; it has one of the fields."""
+    for field, source in value.items():
+        if field in fields and source:
+            kind, key = fields[field]
+            if name := source.get(key):
+                needed = not source.get("optional")
+                found.append(Reference((*path, field, key), kind, namespace, name, reason, needed))
