@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
-from gpuyard.manifests import Rendered
 from gpuyard.manifests.data import at, below
 from gpuyard.rules import Context, Hit, Rule
 from policies.shared.gangs import Gang, gangs, policy_path, whole_number
@@ -16,17 +16,24 @@ SCHEDULERS = {"volcano": "volcano", "none": "default-scheduler"}
 FOREIGN_LABELS = {"kueue.x-k8s.io/queue-name": "Kueue", "kai.scheduler/queue": "KAI", "runai/queue": "Run:ai"}
 
 
-def check(rendered: Rendered, context: Context) -> Iterator[Hit]:
-    gang = gangs(context).get(id(rendered))
-    if not gang:
-        return
+def check(context: Context) -> Iterator[Hit]:
     mode = context.environment.scheduling.gang
-    yield from _other_owners(gang, mode)
+    good: set[tuple[Any, ...]] = set()
+    for gang in gangs(context).values():
+        labels: Mapping[str, str] = at(gang.rendered.manifest, "metadata", "labels") or {}
+        alike = *gang.shape, *labels
+        if alike not in good:
+            found = [*_other_owners(gang, labels, mode), *_size(gang, mode)]
+            yield from found
+            good.update(() if found else [alike])
+
+
+def _size(gang: Gang, mode: str) -> Iterator[Hit]:
     if gang.policy is not None:
         yield from _minimum(gang, gang.policy.get("minAvailable"))
     elif mode != "none" and gang.total > 1:
         yield Hit(
-            rendered,
+            gang.rendered,
             policy_path(),
             f"a job of {gang.total} pods starts without a gang\n"
             "runPolicy.schedulingPolicy is missing: some pods can hold GPUs while the others wait for ever",
@@ -60,8 +67,7 @@ def _minimum(gang: Gang, written: object) -> Iterator[Hit]:
         yield Hit(gang.rendered, path, message, fix=f"minAvailable: {expected}")
 
 
-def _other_owners(gang: Gang, mode: str) -> Iterator[Hit]:
-    labels: Mapping[str, str] = at(gang.rendered.manifest, "metadata", "labels") or {}
+def _other_owners(gang: Gang, labels: Mapping[str, str], mode: str) -> Iterator[Hit]:
     for label, owner in FOREIGN_LABELS.items():
         if label in labels and mode != "none":
             yield Hit(
@@ -85,7 +91,7 @@ def _other_owners(gang: Gang, mode: str) -> Iterator[Hit]:
 
 RULE = Rule(
     id="gang-min-available",
-    scope="object",
+    scope="render",
     severity="error",
     why="Two jobs that each start in part can hold each other's GPUs for ever.",
     fix="set runPolicy.schedulingPolicy.minAvailable to the number of pods",

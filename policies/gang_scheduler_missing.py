@@ -19,7 +19,7 @@ def check(context: Context) -> Iterator[Hit]:
     objects = {(rendered.identity.namespace, rendered.identity.name): rendered for rendered in context.objects
                if rendered.identity.kind in REPLICAS}  # fmt: skip
     rivals: dict[tuple[str, ...], list[tuple[str, str]]] = {}
-    jobs = declared_jobs(environment)
+    jobs = declared_jobs(context)
     for place, job in jobs.items():
         if job.gpu_pods > 1 and place in objects:
             rivals.setdefault(tuple(sorted(environment.job_pools(job))), []).append(place)

@@ -50,16 +50,14 @@ class Case:
 
 def check(context: Context) -> Iterator[Hit]:
     environment = context.environment
-    pools, jobs = nodes_by_pool(environment), declared_jobs(environment)
-    fitting: set[tuple[int, ...]] = set()
+    pools, jobs, of = nodes_by_pool(environment), declared_jobs(context), gangs(context)
+    fitting: set[tuple[Any, ...]] = set()
     for rendered in context.objects:
-        gang = gangs(context).get(id(rendered))
-        if gang:
-            if gang.ask not in fitting:
-                who = rendered.identity
-                found = list(_gang(gang, Case(rendered, jobs.get((who.namespace, who.name)), environment, pools)))
+        if gang := of.get(id(rendered)):
+            if gang.shape not in fitting:
+                found = list(_gang(gang, Case(rendered, jobs.get(rendered.identity[2:]), environment, pools)))
                 yield from found
-                fitting.update(() if found else [gang.ask])
+                fitting.update(() if found else [gang.shape])
             continue
         for path, pod in rendered.pods:
             amounts = pod_resources(rendered, pod)

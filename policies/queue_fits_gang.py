@@ -24,7 +24,7 @@ BUILT_IN_QUEUES = ("default", "root")
 
 def check(context: Context) -> Iterator[Hit]:
     environment = context.environment
-    jobs = declared_jobs(environment)
+    jobs = declared_jobs(context)
     queues = {queue.identity.name: queue for queue in context.by_kind.get("Queue", ())}
     quotas: dict[str, list[Rendered]] = {}
     for quota in context.by_kind.get("ResourceQuota", ()):
@@ -32,14 +32,14 @@ def check(context: Context) -> Iterator[Hit]:
     fitting: set[tuple[Any, ...]] = set()
     for gang in gangs(context).values():
         rendered = gang.rendered
-        job = jobs.get((rendered.identity.namespace, rendered.identity.name))
-        hit = _declared(rendered, job, environment) if job else None
-        if hit:
+        job = jobs.get(rendered.identity[2:])
+        wants = job and (job.team, job.queue, job.priority, job.gpus, job.gpu_pods, *job.pools)
+        alike = rendered.identity.namespace, wants, *gang.shape
+        if alike in fitting:
+            continue
+        if job and (hit := _declared(rendered, job, environment)):
             # Said once, in the words of the job's author; the objects follow from the same numbers.
             yield hit
-            continue
-        alike = (rendered.identity.namespace, gang.policy is None, repr(at(gang.policy, "queue")), gang.ask)
-        if alike in fitting:
             continue
         demand = Demand(gang, title(rendered, job))
         found = list(_queue(demand, queues, environment)) if gang.policy is not None else []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -10,72 +10,68 @@ from gpuyard.manifests import Rendered
 from gpuyard.manifests.credentials import credential
 from gpuyard.manifests.data import below
 from gpuyard.manifests.pods import Path
-from gpuyard.model.environment import Environment
 from gpuyard.rules import Context, Hit, Rule
 from policies.shared.declared import declared_jobs
 
-_known = lru_cache(maxsize=65536)(credential)
+_credential = lru_cache(maxsize=65536)(credential)
+"""Jobs say the same words over and over."""
 
 
-def _credential(name: str, value: Any) -> str:
-    """Return what is wrong with a value; jobs say the same words over and over."""
-    return _known(name, value) if isinstance(value, str) else ""
+def check(context: Context) -> Iterator[Hit]:
+    for kind in ("ConfigMap", "Secret"):
+        for rendered in context.by_kind.get(kind, ()):
+            yield from _data(rendered)
+    # By `id`: pods and variables that were looked at and found good; many objects share them.
+    good: set[int] = set()
+    for rendered in context.objects:
+        for path, pod in rendered.pods:
+            if id(pod) not in good:
+                found = [
+                    hit
+                    for group in ("initContainers", "containers")
+                    for index, container in enumerate(pod.get(group) or ())
+                    for hit in _container(rendered, container, (*path, group, index), context, good)
+                ]
+                yield from found
+                good.update(() if found else [id(pod)])
 
 
-def check(rendered: Rendered, context: Context) -> Iterator[Hit]:
+def _data(rendered: Rendered) -> Iterator[Hit]:
     manifest = rendered.manifest
     if manifest["kind"] == "Secret":
         for field in ("data", "stringData"):
             if manifest.get(field):
                 yield Hit(rendered, field, f"a Secret with its values\n{len(manifest[field])} in {field}", fix=_OUTSIDE)
-    elif manifest["kind"] == "ConfigMap":
-        data: Mapping[str, Any] = manifest.get("data") or {}
-        for key, value in data.items():
-            if found := credential(key, value):
-                yield Hit(rendered, below("", "data", key), f"a credential in the open\n{found}", fix=_OUTSIDE)
-    clean = context.once(_clean)
-    for path, pod in rendered.pods:
-        if id(pod) not in clean:
-            found = list(_pod(rendered, pod, path, context.environment, clean))
-            yield from found
-            clean.update(() if found else [id(pod)])
+        return
+    data: Mapping[str, Any] = manifest.get("data") or {}
+    for key, value in data.items():
+        if found := credential(key, value):
+            yield Hit(rendered, below("", "data", key), f"a credential in the open\n{found}", fix=_OUTSIDE)
 
 
-def _clean(context: Context) -> set[int]:
-    """Return the `id` of pods and variables that were looked at and found good; many objects share them."""
-    return set()
-
-
-def _pod(
-    rendered: Rendered, pod: Mapping[str, Any], path: Path, environment: Environment, clean: set[int]
-) -> Iterator[Hit]:
-    for group in ("initContainers", "containers"):
-        for index, container in enumerate(pod.get(group) or ()):
-            yield from _variables(rendered, container, (*path, group, index), environment, clean)
-            yield from _words(rendered, container, (*path, group, index))
-
-
-def _variables(
-    rendered: Rendered, container: Mapping[str, Any], path: Path, environment: Environment, clean: set[int]
-) -> Iterator[Hit]:
-    for index, variable in enumerate(container.get("env") or ()):
-        if id(variable) in clean:
+def _container(
+    rendered: Rendered, container: Mapping[str, Any], path: Path, context: Context, good: set[int]
+) -> list[Hit]:
+    hits: list[Hit] = []
+    variables: Sequence[Mapping[str, Any]] = container.get("env") or ()
+    for index, variable in enumerate(variables):
+        if id(variable) in good:
             continue
-        name = variable.get("name") or ""
-        if found := _credential(name, variable.get("value")):
-            message = f"a credential in the open\n{found}"
-            job = declared_jobs(environment).get((rendered.identity.namespace, rendered.identity.name))
-            origin = environment.origin("jobs", job.name, "env", name) if job else None
-            yield Hit(rendered, below("", *path, "env", index, "value"), message, origin)
+        name, value = variable.get("name") or "", variable.get("value")
+        if isinstance(value, str) and (found := _credential(name, value)):
+            job = declared_jobs(context).get(rendered.identity[2:])
+            origin = context.environment.origin("jobs", job.name, "env", name) if job else None
+            where = below("", *path, "env", index, "value")
+            hits.append(Hit(rendered, where, f"a credential in the open\n{found}", origin))
         else:
-            clean.add(id(variable))
-
-
-def _words(rendered: Rendered, container: Mapping[str, Any], path: Path) -> Iterator[Hit]:
+            good.add(id(variable))
     for field in ("command", "args"):
-        for index, word in enumerate(container.get(field) or ()):
-            if found := _credential("", word):
-                yield Hit(rendered, below("", *path, field, index), f"a credential in the open\n{found}", fix=_VARIABLE)
+        words: Sequence[Any] = container.get(field) or ()
+        for index, word in enumerate(words):
+            if isinstance(word, str) and (found := _credential("", word)):
+                where = below("", *path, field, index)
+                hits.append(Hit(rendered, where, f"a credential in the open\n{found}", fix=_VARIABLE))
+    return hits
 
 
 _OUTSIDE = "create a Secret outside of gpuyard and name it where it is used"
@@ -83,7 +79,7 @@ _VARIABLE = "put it into a Secret, that into an environment variable, and write 
 
 RULE = Rule(
     id="secret-not-inline",
-    scope="object",
+    scope="render",
     severity="error",
     why="What stands in an object also stands in the repository, the diff, the state file and the cluster's audit log.",
     fix="keep it in a Secret and name that: env: {NAME: {secret: ..., key: ...}}",

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeGuard
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+# `type` with a result that the type checker can compare.
+_type: Callable[[object], object] = type
 _PLAIN: frozenset[type] = frozenset({dict, list, str, int, float, bool, type(None)})
 
 
@@ -34,7 +36,9 @@ def at(value: Any, *path: str | int) -> Any:
     """Return the value at a path of keys and indexes, or None where the path ends early."""
     found: Any = value
     for step in path:
-        if isinstance(step, int):
+        if _type(found) is dict:  # as nearly always
+            found = found.get(step)
+        elif isinstance(step, int):
             found = found[step] if is_list(found) and step < len(found) else None
         elif is_map(found):
             found = found.get(step)

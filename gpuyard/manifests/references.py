@@ -4,29 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from gpuyard.manifests.data import at
 from gpuyard.manifests.identity import Identity, identity
 from gpuyard.manifests.pods import Path, different, pod_specs
 
+Target: TypeAlias = tuple[str, str, str]
+"""Kind, namespace and name of an object; the namespace is empty for kinds without one."""
+
 
 class Reference(NamedTuple):
-    """Where an object names another one, which, and why. `namespace` is empty for kinds without one.
+    """Where an object names another one, which, and why.
 
     needed: whether the object cannot do without; what is marked optional can.
     """
 
     path: Path
-    kind: str
-    namespace: str
-    name: str
+    target: Target
     reason: str
     needed: bool = True
 
     @property
-    def target(self) -> tuple[str, str, str]:
-        return self.kind, self.namespace, self.name
+    def kind(self) -> str:
+        return self.target[0]
+
+    @property
+    def namespace(self) -> str:
+        return self.target[1]
+
+    @property
+    def name(self) -> str:
+        return self.target[2]
 
     def __str__(self) -> str:
         return f"{self.kind} {self.namespace}/{self.name}" if self.namespace else f"{self.kind} {self.name}"
@@ -87,15 +96,15 @@ def references(
     """
     found: list[Reference] = []
     if who.namespace:
-        found.append(Reference(_NAMESPACE, "Namespace", "", who.namespace, "lives in the namespace"))
+        found.append(Reference(_NAMESPACE, ("Namespace", "", who.namespace), "lives in the namespace"))
     for path, pod in different(pods):
         _of_pod(found, path, pod, who.namespace)
     gang = at(manifest, *_GANG)
     if gang:
         if name := gang.get("queue"):
-            found.append(Reference((*_GANG, "queue"), "Queue", "", name, "waits in the queue"))
+            found.append(Reference((*_GANG, "queue"), ("Queue", "", name), "waits in the queue"))
         if name := gang.get("priorityClass"):
-            found.append(Reference((*_GANG, "priorityClass"), "PriorityClass", "", name, "has the priority"))
+            found.append(Reference((*_GANG, "priorityClass"), ("PriorityClass", "", name), "has the priority"))
     if who.kind in _KINDS:
         found += _of_kind(who, manifest)
     return found
@@ -105,29 +114,29 @@ def _of_kind(who: Identity, manifest: Mapping[str, Any]) -> Iterator[Reference]:
     """Yield what only some kinds name."""
     for path in _claims(manifest):
         if name := at(manifest, *path, "storageClassName"):
-            yield Reference((*path, "storageClassName"), "StorageClass", "", name, "is of the class")
+            yield Reference((*path, "storageClassName"), ("StorageClass", "", name), "is of the class")
     if who.kind == "Queue" and (name := at(manifest, "spec", "parent")):
-        yield Reference(("spec", "parent"), "Queue", "", name, "is below")
+        yield Reference(("spec", "parent"), ("Queue", "", name), "is below")
     if who.kind in ("RoleBinding", "ClusterRoleBinding"):
         role = manifest["roleRef"]
         namespace = who.namespace if role["kind"] == "Role" else ""
-        yield Reference(("roleRef", "name"), role["kind"], namespace, role["name"], "grants")
+        yield Reference(("roleRef", "name"), (role["kind"], namespace, role["name"]), "grants")
         for index, subject in enumerate(manifest.get("subjects") or ()):
             if subject["kind"] == "ServiceAccount":
                 # A binding for an account that does not exist yet is fine: it takes effect when the account comes.
                 path = ("subjects", index, "name")
                 account, place = subject["name"], subject.get("namespace", who.namespace)
-                yield Reference(path, "ServiceAccount", place, account, "is for", needed=False)
+                yield Reference(path, ("ServiceAccount", place, account), "is for", needed=False)
     if who.kind == "ServiceAccount":
         for index, secret in enumerate(manifest.get("imagePullSecrets") or ()):
             yield Reference(
-                ("imagePullSecrets", index, "name"), "Secret", who.namespace, secret["name"], "pulls images with"
+                ("imagePullSecrets", index, "name"), ("Secret", who.namespace, secret["name"]), "pulls images with"
             )
     if who.kind in _WEBHOOKS:
         for index, webhook in enumerate(manifest.get("webhooks") or ()):
             if service := at(webhook, "clientConfig", "service"):
                 path = ("webhooks", index, "clientConfig", "service", "name")
-                yield Reference(path, "Service", service["namespace"], service["name"], "calls")
+                yield Reference(path, ("Service", service["namespace"], service["name"]), "calls")
 
 
 def made_in_cluster(manifest: Mapping[str, Any]) -> Iterator[Identity]:
@@ -159,12 +168,12 @@ def _claims(manifest: Mapping[str, Any]) -> Iterator[Path]:
 
 def _of_pod(found: list[Reference], path: Path, pod: Mapping[str, Any], namespace: str) -> None:
     if name := pod.get("serviceAccountName"):
-        found.append(Reference((*path, "serviceAccountName"), "ServiceAccount", namespace, name, RUNS_AS))
+        found.append(Reference((*path, "serviceAccountName"), ("ServiceAccount", namespace, name), RUNS_AS))
     if name := pod.get("priorityClassName"):
-        found.append(Reference((*path, "priorityClassName"), "PriorityClass", "", name, "has the priority"))
+        found.append(Reference((*path, "priorityClassName"), ("PriorityClass", "", name), "has the priority"))
     for index, secret in enumerate(pod.get("imagePullSecrets") or ()):
         inside = (*path, "imagePullSecrets", index, "name")
-        found.append(Reference(inside, "Secret", namespace, secret["name"], "pulls images with"))
+        found.append(Reference(inside, ("Secret", namespace, secret["name"]), "pulls images with"))
     for index, volume in enumerate(pod.get("volumes") or ()):
         _of_source(found, (*path, "volumes", index), volume, namespace, _VOLUMES, "mounts")
         for number, source in enumerate(at(volume, "projected", "sources") or ()) if "projected" in volume else ():
@@ -192,4 +201,4 @@ def _of_source(
             kind, key = fields[field]
             if name := source.get(key):
                 needed = not source.get("optional")
-                found.append(Reference((*path, field, key), kind, namespace, name, reason, needed))
+                found.append(Reference((*path, field, key), (kind, namespace, name), reason, needed))

@@ -79,7 +79,7 @@ class Job(Settings):
         """Number of pods that hold GPUs."""
         return sum(count for role, count in self.pods.items() if role not in self.cpu_roles) if self.gpus else 0
 
-    @property
+    @cached_property
     def object_name(self) -> str:
         """Name of this run's objects: the job's name and the hash of its file."""
         return f"{self.name}-{self._run}"

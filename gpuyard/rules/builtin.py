@@ -115,9 +115,10 @@ def check_references(context: Context) -> Iterator[Hit | Unjudged]:
     missing: dict[tuple[str, str, str], list[tuple[Rendered, Reference]]] = {}
     for rendered in context.objects:
         for reference in rendered.references:
+            if reference.target in known or is_built_in(reference):
+                continue
             # The queue that a job waits in is judged by the rule about its size.
-            judged = reference.needed and reference.path[-2:] != ("schedulingPolicy", "queue")
-            if judged and reference.target not in known and not is_built_in(reference):
+            if reference.needed and reference.path[-2:] != ("schedulingPolicy", "queue"):
                 missing.setdefault(reference.target, []).append((rendered, reference))
     for places in missing.values():
         rendered, reference = places[0]

@@ -6,11 +6,16 @@ from gpuyard.manifests import Rendered
 from gpuyard.manifests.data import is_list, is_map
 from gpuyard.model.environment import Environment
 from gpuyard.model.jobs import Job
+from gpuyard.rules import Context
 
 
-def declared_jobs(environment: Environment) -> dict[tuple[str, str], Job]:
+def declared_jobs(context: Context) -> dict[tuple[str, str], Job]:
     """Return the environment's jobs by namespace and name of their object."""
-    return {(job.team, job.object_name): job for job in environment.jobs.values()}
+    return context.once(_by_object)
+
+
+def _by_object(context: Context) -> dict[tuple[str, str], Job]:
+    return {(job.team, job.object_name): job for job in context.environment.jobs.values()}
 
 
 def title(rendered: Rendered, job: Job | None) -> str:

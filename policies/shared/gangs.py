@@ -6,9 +6,7 @@ Source: kubeflow/trainer v1.9.4, pkg/apis/kubeflow.org/v1 (types and defaults) a
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from gpuyard.manifests import Rendered
 from gpuyard.manifests.data import at, below, is_map
@@ -28,37 +26,36 @@ REPLICAS = {
 POLICY = ("spec", "runPolicy", "schedulingPolicy")
 
 
-@dataclass(frozen=True, slots=True)
-class Role:
+class Role(NamedTuple):
     """Pods of one template: the role as the object spells it, how many there are, and where their spec is."""
 
     name: str
-    count: int
+    replicas: int
     pod: Mapping[str, Any]
     path: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Gang:
+class Gang(NamedTuple):
     """The pods of one training job.
 
     policy:  its runPolicy.schedulingPolicy; None where it has none.
     minimum: of an elastic job, the pods that it can start with; None of any other.
+    total:   number of its pods.
+    shape:   equal for gangs with the same policy and the same roles, whose pods ask for the same on the same nodes.
+             Jobs of one pool share these parts, so a rule that found one of them good need not look at the next.
     """
 
     rendered: Rendered
     roles: tuple[Role, ...]
     policy: Mapping[str, Any] | None
     minimum: int | None
-
-    @property
-    def total(self) -> int:
-        return sum(role.count for role in self.roles)
+    total: int
+    shape: tuple[Any, ...]
 
     @property
     def counts(self) -> str:
         """`Master 1 + Worker 3 = 4 pods`"""
-        parts = " + ".join(f"{role.name} {role.count}" for role in self.roles)
+        parts = " + ".join(f"{role.name} {role.replicas}" for role in self.roles)
         return f"{parts} = {self.total} pod{'' if self.total == 1 else 's'}"
 
     @property
@@ -67,27 +64,9 @@ class Gang:
         left = self.total if self.minimum is None else self.minimum
         members: list[tuple[Role, int]] = []
         for role in self.roles:
-            members.append((role, min(role.count, left)))
+            members.append((role, min(role.replicas, left)))
             left -= members[-1][1]
         return members
-
-    @cached_property
-    def ask(self) -> tuple[int, ...]:
-        """Equal for gangs of which as many pods have the same amounts, on nodes told by the same part of a pod.
-
-        Jobs of one pool share these parts, so a rule that found one of them good need not look at the next.
-        """
-        parts: list[int] = []
-        last: Mapping[str, Any] = {}
-        for role, count in self.members:
-            pod = role.pod
-            parts.append(count)
-            if pod is not last:
-                parts += [id(pod.get("nodeSelector")), id(at(pod, "affinity", "nodeAffinity"))]
-                parts += [id(pod.get("tolerations")), id(pod.get("overhead")), id(pod.get("initContainers"))]
-                parts += [id(one.get("resources")) for one in pod.get("containers") or ()]
-            last = pod
-        return tuple(parts)
 
 
 def whole_number(value: Any) -> int | None:
@@ -125,19 +104,35 @@ def read_gang(rendered: Rendered) -> Gang | None:
         roles.append(Role(name, count, pod, ("spec", field, name, "template", "spec")))
     if not roles:
         return None
-    policy = at(spec, *POLICY[1:])
-    return Gang(rendered, tuple(roles), policy if is_map(policy) else None, _minimum(manifest, roles))
+    policy, minimum = at(spec, *POLICY[1:]), _minimum(spec, roles)
+    if not is_map(policy):
+        policy = None
+    total = sum([role.replicas for role in roles])
+    return Gang(rendered, tuple(roles), policy, minimum, total, _shape(roles, policy, minimum))
 
 
-def _minimum(manifest: Mapping[str, Any], roles: list[Role]) -> int | None:
+def _shape(roles: list[Role], policy: Mapping[str, Any] | None, minimum: int | None) -> tuple[Any, ...]:
+    parts: list[Any] = [id(policy), minimum]
+    last: Mapping[str, Any] = {}
+    for name, replicas, pod, _ in roles:
+        parts += [name, replicas]
+        if pod is not last:
+            parts += [pod.get("schedulerName"), id(pod.get("nodeSelector")), id(at(pod, "affinity", "nodeAffinity"))]
+            parts += [id(pod.get("tolerations")), id(pod.get("overhead")), id(pod.get("initContainers"))]
+            parts += [id(one.get("resources")) for one in pod.get("containers") or ()]
+        last = pod
+    return tuple(parts)
+
+
+def _minimum(spec: Any, roles: list[Role]) -> int | None:
     """minReplicas and maxReplicas default to each other, then to the number of workers."""
-    elastic = at(manifest, "spec", "elasticPolicy")
+    elastic = at(spec, "elasticPolicy")
     if not is_map(elastic):
         return None
     for field in ("minReplicas", "maxReplicas"):
         if (number := whole_number(at(elastic, field))) is not None:
             return number
-    return sum(role.count for role in roles if role.name == "Worker")
+    return sum(role.replicas for role in roles if role.name == "Worker")
 
 
 def policy_path(*field: str) -> str:

@@ -9,6 +9,7 @@ twice in a list with keys, server-side apply (sigs.k8s.io/structured-merge-diff)
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from operator import itemgetter
 from typing import Any
 
@@ -82,12 +83,16 @@ def _check_containers(pod: dict[str, Any], volumes: set[str] | None, found: list
 
 def _check_env(env: Any, *steps: str | int) -> Iterable[Found]:
     try:
-        names = list(map(_NAME, env or ()))
         # With a name, a value and a source there are three fields.
-        good = len(set(names)) == len(names) and not any(map(env_problem, names)) and max(map(len, env), default=2) <= 2
+        good = _are_variables(tuple(map(_NAME, env or ()))) and max(map(len, env), default=2) <= 2
     except _ODD:
         good = False
     return () if good else _each_variable(env, steps)
+
+
+@lru_cache(maxsize=1024)
+def _are_variables(names: tuple[str, ...]) -> bool:
+    return len(set(names)) == len(names) and not any(map(env_problem, names))
 
 
 def _each_variable(env: object, steps: Steps) -> Iterator[Found]:

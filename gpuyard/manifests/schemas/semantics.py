@@ -81,11 +81,22 @@ def _labels_are_good(metadata: dict[str, Any]) -> bool:
     values, notes = labels.values(), annotations.values()
     return (
         _TEXT.issuperset(map(type, (*values, *notes)))
-        and not any(map(key_problem, labels))
+        and _are_keys(tuple(labels))
         and not any(map(value_problem, values))
-        and not any(map(_annotation_problem, annotations))
-        and 4 * (sum(map(len, annotations)) + sum(map(len, notes))) <= _MAX_ANNOTATIONS
+        and (not annotations or _are_annotations(tuple(annotations.items())))
     )
+
+
+@lru_cache(maxsize=1024)
+def _are_keys(keys: tuple[str, ...]) -> bool:
+    return not any(map(key_problem, keys))
+
+
+@lru_cache(maxsize=1024)
+def _are_annotations(annotations: tuple[tuple[str, str], ...]) -> bool:
+    """Return whether annotations are good for certain: four times their characters are at least their bytes."""
+    size = sum(len(key) + len(text) for key, text in annotations)
+    return 4 * size <= _MAX_ANNOTATIONS and not any(_annotation_problem(key) for key, _ in annotations)
 
 
 def _each_label(metadata: dict[str, Any], steps: Steps) -> Iterator[Found]:
@@ -128,6 +139,7 @@ def _visit(place: Place, value: Any, steps: list[str | int], found: list[Found],
             hits = [*hits, *rules(place, value)]
         if hits:
             found += [Found((*steps, *each.steps), each.value, each.message) for each in hits]
+    # Most of what is inside is good already, or nothing in it is looked at.
     if is_map(value):
         # A pod has some sixty fields that are looked into, and mostly a dozen of them.
         names = fields if len(fields) < len(value) else value
@@ -136,7 +148,7 @@ def _visit(place: Place, value: Any, steps: list[str | int], found: list[Found],
             if child is None or name not in value:
                 continue
             inner: Any = value[name]
-            if not (child.inner and is_map(inner) and child.fields.keys().isdisjoint(inner)):
+            if good.get(id(inner)) is not child and not (child.inner and _has_none(inner, child.fields)):
                 steps.append(name)
                 _visit(child, inner, steps, found, rules, good)
                 steps.pop()
@@ -147,12 +159,16 @@ def _visit(place: Place, value: Any, steps: list[str | int], found: list[Found],
                 steps.pop()
     elif items and is_list(value):
         for index, inner in enumerate(value):
-            if not (items.inner and is_map(inner) and items.fields.keys().isdisjoint(inner)):
+            if good.get(id(inner)) is not items and not (items.inner and _has_none(inner, items.fields)):
                 steps.append(index)
                 _visit(items, inner, steps, found, rules, good)
                 steps.pop()
     if len(found) == before and (is_map(value) or is_list(value)):
         good[key] = place
+
+
+def _has_none(value: object, fields: dict[str, Place]) -> bool:
+    return is_map(value) and value.keys().isdisjoint(fields)
 
 
 def _check_keys(value: object, keys: tuple[tuple[str, Any], ...]) -> Iterable[Found]:
