@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from gpuyard.errors import Origin
 from gpuyard.manifests import Identity, Lifecycle, Manifest, Rendered
 from gpuyard.manifests.data import is_list
+from gpuyard.manifests.pods import Path
 from gpuyard.manifests.scheduling import Taint, refusal
 
 if TYPE_CHECKING:
@@ -140,12 +141,12 @@ def to_lines(state: State) -> Iterator[str]:
     )
     for one in state.objects:
         origin = [one.origin.file, one.origin.line] if one.origin else None
-        yield json.dumps([digest(one.manifest), one.id, one.component, one.layer, numbers[one.lifecycle], origin])
+        yield json.dumps([digest(one), one.id, one.component, one.layer, numbers[one.lifecycle], origin])
         yield json.dumps(one.manifest)
 
 
 def from_lines(lines: Iterable[str], like: Iterable[Rendered] = ()) -> State:
-    """Return the state that `to_lines` wrote; where a manifest is that of an object of `like`, it is the same one.
+    """Return the state that `to_lines` wrote. What is the same as in `like` is the same object.
 
     Raises ValueError for another format.
     """
@@ -153,14 +154,18 @@ def from_lines(lines: Iterable[str], like: Iterable[Rendered] = ()) -> State:
     first: dict[str, Any] = json.loads(next(rest))
     if first["format"] != FORMAT:
         raise ValueError(f"it tells its state in format {first['format']}; this one reads {FORMAT}")
-    known = {digest(one.manifest): one.manifest for one in like}
+    known = {digest(one): one for one in like}
     lives: list[Lifecycle] = [Lifecycle(**_known(Lifecycle, one)) for one in first["lifecycles"]]
     objects: list[Rendered] = []
     for header in rest:
-        written, (its_digest, id, component, layer, life, origin) = next(rest), json.loads(header)
-        manifest = known.get(its_digest) or json.loads(written)
-        lifecycle = lives[int(life)]
-        objects.append(Rendered(manifest, id, component, layer, Origin(*origin) if origin else None, lifecycle))
+        written, (its_digest, id, component, layer, life, place) = next(rest), json.loads(header)
+        origin, lifecycle = Origin(*place) if place else None, lives[int(life)]
+        same = known.get(its_digest)
+        told = id, component, layer, origin, lifecycle
+        if same and (same.id, same.component, same.layer, same.origin, same.lifecycle) == told:
+            objects.append(same)
+        else:
+            objects.append(Rendered(same.manifest if same else json.loads(written), *told))
     return State(
         tuple(objects),
         tuple(PoolState(**_known(PoolState, one)) for one in first["pools"]),
@@ -169,10 +174,23 @@ def from_lines(lines: Iterable[str], like: Iterable[Rendered] = ()) -> State:
     )
 
 
-def digest(manifest: Manifest) -> str:
-    """Return a digest of a manifest, keys in their order. Two manifests that are equal may have different ones."""
+def digest(one: Rendered) -> str:
+    """Return a digest of an object's manifest, keys in their order. Two that are equal may have different ones."""
+    manifest: Any = one.manifest
+    for number, (path, pod) in enumerate(one.pods):
+        if number and pod is one.pods[0][1]:
+            # Roles of a job mostly have one and the same pod. Nothing of a manifest is `bytes`.
+            manifest = _with(manifest, path, b"as the first")
     # Of all that Python brings, marshal is the fastest by far; version 2 of its format does not tell shared parts.
     return hashlib.blake2b(marshal.dumps(manifest, 2), digest_size=16).hexdigest()
+
+
+def _with(value: Any, path: Path, new: object) -> Any:
+    """Return a manifest with another value at a path; nothing is changed, and the rest is shared."""
+    step, *rest = path
+    copy = value.copy()
+    copy[step] = _with(value[step], tuple(rest), new) if rest else new
+    return copy
 
 
 def _known(of: type[Any], values: Mapping[str, Any]) -> dict[str, Any]:

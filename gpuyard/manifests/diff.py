@@ -130,7 +130,7 @@ def compare(before: Sequence[Rendered], after: Sequence[Rendered]) -> list[Chang
         former = gone.pop(one.identity, None)
         if former is None:
             fresh.append(one)
-        elif former.manifest != one.manifest or former.lifecycle != one.lifecycle:
+        elif former is not one and (former.manifest != one.manifest or former.lifecycle != one.lifecycle):
             found.append(rules.applied(_changed(former, one)))
     by_id: dict[tuple[str, str, str], list[Rendered]] = {}
     for one in gone.values():

@@ -51,17 +51,18 @@ def each_yaml(documents: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     texts, keys = _Texts(), _Keys()
     pieces: list[str] = []
     write = pieces.append
-    # Parts that several objects hold are one object, and written once. Each is kept, or its id could be another's.
-    shared: dict[tuple[int, str], tuple[object, str]] = {}
+    # Parts that several objects hold are one object, and written once for each place they stand at. They are kept, or
+    # an id could be another's.
+    shared: dict[str, dict[int, tuple[object, str]]] = {}
 
-    def write_shared(value: Any, lead: str, indent: str) -> None:
-        known = shared.get((id(value), lead))
-        if known is None:
-            start = len(pieces)
-            write_value(value, lead, indent)
-            known = shared[id(value), lead] = value, "".join(pieces[start:])
-            del pieces[start:]
-        write(known[1])
+    def write_shared(value: Any, lead: str, indent: str, known: dict[int, tuple[object, str]]) -> None:
+        start = len(pieces)
+        write_value(value, lead, indent)
+        text = "".join(pieces[start:])
+        pieces[start:] = (text,)
+        if len(known) > _MOST_SHARED:
+            known.clear()
+        known[id(value)] = value, text
 
     def write_value(value: Any, lead: str, indent: str) -> None:
         if _class_of(value) is dict:
@@ -79,7 +80,11 @@ def each_yaml(documents: Iterable[Mapping[str, Any]]) -> Iterator[str]:
                 write(f"{lead}{head}\n")
                 inner = indent + "  " if kind is dict else indent
                 if getrefcount(child) > _ONE_MAP:
-                    write_shared(child, inner, inner)
+                    known = shared.get(inner) or shared.setdefault(inner, {})
+                    if it := known.get(id(child)):
+                        write(it[1])
+                    else:
+                        write_shared(child, inner, inner, known)
                 else:
                     write_value(child, inner, inner)
             else:
@@ -87,17 +92,21 @@ def each_yaml(documents: Iterable[Mapping[str, Any]]) -> Iterator[str]:
             lead = indent
 
     def write_list(value: list[Any], lead: str, indent: str) -> None:
+        inner, dash = indent + "  ", f"{indent}- "
+        known = shared.get(dash) or shared.setdefault(dash, {})
         for child in value:
             kind = _class_of(child)
             if kind is str:
                 write(f"{lead}- {texts[child] or _block(child, indent)}\n")
             elif kind is dict and child:
-                if lead is indent and getrefcount(child) > _ONE_LIST:
-                    write_shared(child, f"{indent}- ", indent + "  ")
+                if lead is not indent or getrefcount(child) <= _ONE_LIST:
+                    write_map(child, f"{lead}- ", inner)
+                elif it := known.get(id(child)):
+                    write(it[1])
                 else:
-                    write_map(child, f"{lead}- ", indent + "  ")
+                    write_shared(child, dash, inner, known)
             elif kind is list and child:
-                write_list(child, f"{lead}- ", indent + "  ")
+                write_list(child, f"{lead}- ", inner)
             else:
                 write(f"{lead}- {_small(child)}\n")
             lead = indent
@@ -107,8 +116,6 @@ def each_yaml(documents: Iterable[Mapping[str, Any]]) -> Iterator[str]:
             write_map(document, "", "")
         else:
             write("{}\n")
-        if len(shared) > _MOST_SHARED:
-            shared.clear()
         yield "".join(pieces)
         pieces.clear()
 
