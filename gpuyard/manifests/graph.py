@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from gpuyard.errors import InputError, Problem
 from gpuyard.manifests.data import at
-from gpuyard.manifests.references import RUNS_AS
+from gpuyard.manifests.references import RUNS_AS, Known
 from gpuyard.manifests.rendered import LAYERS, Identity, Rendered
 
 _FIRST = ("Namespace", "CustomResourceDefinition", "PriorityClass", "StorageClass", "ResourceQuota", "LimitRange",
@@ -134,12 +134,14 @@ def _needs(objects: Mapping[Identity, Rendered]) -> dict[Identity, _Needs]:
         # A reference names no group: two kinds of one name are told apart by nothing.
         named.setdefault(who[1:], []).append(who)
     bindings = _bindings(objects)
-    known: dict[tuple[Any, ...], tuple[_Needs, frozenset[Identity]]] = {}
+    read: Known = {}
+    known: dict[tuple[str, str, int], tuple[_Needs, frozenset[Identity]]] = {}
     needs: dict[Identity, _Needs] = {}
     for who, rendered in objects.items():
-        wanted = [(reference.target, reference.reason) for reference in rendered.references]
-        key = (who.group, who.kind, *wanted)
+        references = rendered.read_references(read)
+        key = who.group, who.kind, id(references)
         if key not in known:
+            wanted = [(reference.target, reference.reason) for reference in references]
             found = {_Need(other, reason) for target, reason in wanted for other in named.get(target, ())}
             found |= {
                 _Need(binding, "has the rights of")

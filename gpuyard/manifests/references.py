@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias
 
@@ -87,13 +87,47 @@ def is_built_in(reference: Reference) -> bool:
     return reference.name in _BUILT_IN.get(reference.kind, ()) or reference.name.startswith(prefixes)
 
 
-def references(
-    who: Identity, manifest: Mapping[str, Any], pods: Iterable[tuple[Path, Mapping[str, Any]]]
-) -> list[Reference]:
+Pods = Sequence[tuple[Path, Mapping[str, Any]]]
+
+Known = dict[tuple[Any, ...], list[Reference]]
+"""What objects with pods name, by the parts of them that say it; good while all objects that it was read off exist."""
+
+
+def references(who: Identity, manifest: Mapping[str, Any], pods: Pods, known: Known) -> list[Reference]:
     """Return what an object names, as Kubernetes and the training operators read it; of equal pods, from the first.
 
-    pods: those inside the object, see `pod_specs`.
+    pods:  those inside the object, see `pod_specs`.
+    known: filled, and read: objects that share these parts, as the runs of a team do, have one list.
     """
+    if not pods or who.kind in _KINDS:
+        return _references(who, manifest, pods)
+    key = *_parts(pods), id(at(manifest, *_GANG)), who.namespace
+    found = known.get(key)
+    if found is None:
+        found = known[key] = _references(who, manifest, pods)
+    return found
+
+
+def _parts(pods: Pods) -> list[Any]:
+    """Return what tells pods apart that name different things, or name them at different places."""
+    parts: list[Any] = []
+    last: Mapping[str, Any] = {}
+    for path, pod in pods:
+        if pod is last:
+            continue
+        last = pod
+        parts += [path, pod.get("serviceAccountName"), pod.get("priorityClassName")]
+        parts += [id(pod.get("imagePullSecrets")), id(pod.get("volumes"))]
+        for group in ("initContainers", "containers"):
+            containers: Sequence[Mapping[str, Any]] = pod.get(group) or ()
+            for container in containers:
+                variables: Sequence[Mapping[str, Any]] = container.get("env") or ()
+                parts += [group, id(container.get("envFrom"))]
+                parts += [(number, id(one)) for number, one in enumerate(variables) if "valueFrom" in one]
+    return parts
+
+
+def _references(who: Identity, manifest: Mapping[str, Any], pods: Pods) -> list[Reference]:
     found: list[Reference] = []
     if who.namespace:
         found.append(Reference(_NAMESPACE, ("Namespace", "", who.namespace), "lives in the namespace"))

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 from gpuyard.errors import Origin
 from gpuyard.manifests.identity import Identity, identity
 from gpuyard.manifests.pods import Path, pod_specs
-from gpuyard.manifests.references import Reference, references
+from gpuyard.manifests.references import Known, Reference, references
 
 Manifest: TypeAlias = dict[str, Any]
 Layer: TypeAlias = Literal["crds", "platform", "jobs"]
@@ -69,7 +69,13 @@ class Rendered:
     @cached_property
     def references(self) -> list[Reference]:
         """What the object names, see `gpuyard.manifests.references`."""
-        return references(self.identity, self.manifest, self.pods)
+        return references(self.identity, self.manifest, self.pods, {})
+
+    def read_references(self, known: Known) -> list[Reference]:
+        """Return `references`, read at once with those of other objects; see `gpuyard.manifests.references`."""
+        if "references" not in self.__dict__:
+            self.__dict__["references"] = references(self.identity, self.manifest, self.pods, known)
+        return self.references
 
     def of(self, component: str) -> Rendered:
         """Return the same object, signed by the component that made it."""

@@ -27,7 +27,7 @@ def check_schemas(context: Context) -> Iterator[Hit | Unjudged]:
     unknown = set(schemas.unknown_kinds(manifests))
     for rendered, found in zip(context.objects, schemas.check_all(manifests), strict=True):
         manifest = rendered.manifest
-        if (manifest["apiVersion"], manifest["kind"]) in unknown and not _removed(manifest, context):
+        if unknown and (manifest["apiVersion"], manifest["kind"]) in unknown and not _removed(manifest, context):
             kind = f"{manifest['apiVersion']} {manifest['kind']}"
             if context.skipped:
                 yield Unjudged(str(rendered.identity), f"the schema of {kind} may be in {_left_out(context)}")
