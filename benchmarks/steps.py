@@ -56,7 +56,7 @@ def main(stacks: Path, jobs: int, nodes: int, what: str, *rest: str) -> None:
         with Path(rest[0]).open("w") as file:
             file.writelines(f"{line}\n" for line in to_lines(describe(loaded, built)))
     elif what == "pyyaml":
-        timed("pyyaml", lambda: _pyyaml(manifests))
+        result["characters"] = timed("pyyaml", lambda: _pyyaml(manifests))
     elif what == "pulumi":
         timed("yaml", lambda: to_yaml(manifests))
         timed("pulumi", lambda: _pulumi(built.objects))
@@ -75,7 +75,8 @@ def _changes(base: Path, objects: list[Any]) -> int:
         return len(compare(from_lines(file, objects).objects, objects))
 
 
-def _pyyaml(manifests: list[dict[str, Any]]) -> None:
+def _pyyaml(manifests: list[dict[str, Any]]) -> int:
+    """Write the manifests with PyYAML's C dumper and return how many characters these are."""
     import yaml
 
     class Dumper(yaml.CSafeDumper):
@@ -83,7 +84,7 @@ def _pyyaml(manifests: list[dict[str, Any]]) -> None:
             # Parts that objects share are written out everywhere, as in ours.
             return True
 
-    yaml.dump_all(manifests, Dumper=Dumper, sort_keys=False)
+    return len(yaml.dump_all(manifests, Dumper=Dumper, sort_keys=False))
 
 
 def _pulumi(objects: list[Any]) -> None:
