@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from gpuyard.errors import listed, nearest
 from gpuyard.manifests import Rendered
-from gpuyard.manifests.data import at, below
+from gpuyard.manifests.data import at, below, map_at
 from gpuyard.manifests.quantity import format_resource, parse_quantity
 from gpuyard.model.environment import Environment
 from gpuyard.model.jobs import Job
@@ -154,14 +154,16 @@ def _in_queue(demand: Demand, capability: Mapping[str, Any]) -> Iterator[Line]:
 def _resource_quotas(demand: Demand, quotas: Iterable[Rendered]) -> Iterator[Hit]:
     path = below("", "spec", REPLICAS[demand.gang.rendered.manifest["kind"]])
     for quota in quotas:
-        spec = quota.manifest["spec"]
+        spec = map_at(quota.manifest, "spec")
         # A quota with scopes counts only some pods, so it is not compared.
         if not spec.get("scopes") and not spec.get("scopeSelector"):
-            yield from _compare(demand, str(quota.identity), path, _in_quota(demand, spec.get("hard") or {}))
+            yield from _compare(demand, str(quota.identity), path, _in_quota(demand, map_at(spec, "hard")))
 
 
 def _in_quota(demand: Demand, hard: Mapping[str, Any]) -> Iterator[Line]:
     for key, has in hard.items():
+        if has is None:
+            continue
         prefix, _, rest = key.partition(".")
         resource = rest if prefix in ("requests", "limits") else key
         asked = demand.limits if prefix == "limits" else demand.requests

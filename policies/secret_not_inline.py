@@ -8,7 +8,7 @@ from typing import Any
 
 from gpuyard.manifests import Rendered
 from gpuyard.manifests.credentials import credential
-from gpuyard.manifests.data import below
+from gpuyard.manifests.data import below, is_map, maps_at
 from gpuyard.manifests.pods import Path
 from gpuyard.rules import Context, Hit, Rule
 from policies.shared.declared import declared_jobs
@@ -29,7 +29,7 @@ def check(context: Context) -> Iterator[Hit]:
                 found = [
                     hit
                     for group in ("initContainers", "containers")
-                    for index, container in enumerate(pod.get(group) or ())
+                    for index, container in maps_at(pod, group)
                     for hit in _container(rendered, container, (*path, group, index), context, good)
                 ]
                 yield from found
@@ -53,9 +53,9 @@ def _container(
     rendered: Rendered, container: Mapping[str, Any], path: Path, context: Context, good: set[int]
 ) -> list[Hit]:
     hits: list[Hit] = []
-    variables: Sequence[Mapping[str, Any]] = container.get("env") or ()
+    variables: Sequence[Any] = container.get("env") or ()
     for index, variable in enumerate(variables):
-        if id(variable) in good:
+        if id(variable) in good or not is_map(variable):
             continue
         name, value = variable.get("name") or "", variable.get("value")
         if isinstance(value, str) and (found := _credential(name, value)):

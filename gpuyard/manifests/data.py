@@ -47,6 +47,30 @@ def at(value: Any, *path: str | int) -> Any:
     return found
 
 
+def text_at(value: Any, *path: str | int) -> str:
+    """Return the text at a path, or "" where there is none: a wrong type is the schema's business."""
+    found = at(value, *path)
+    return found if isinstance(found, str) else ""
+
+
+def map_at(value: Any, *path: str | int) -> Mapping[str, Any]:
+    """Return the map at a path, or an empty one."""
+    found = at(value, *path)
+    return found if is_map(found) else {}
+
+
+def maps_at(value: Any, *path: str | int) -> list[tuple[int, Mapping[str, Any]]]:
+    """Return (index, map) of the maps in the list at a path."""
+    found = at(value, *path)
+    return [(index, each) for index, each in enumerate(found) if is_map(each)] if is_list(found) else []
+
+
+def texts_at(value: Any, *path: str | int) -> list[tuple[int, str]]:
+    """Return (index, text) of the texts in the list at a path."""
+    found = at(value, *path)
+    return [(index, each) for index, each in enumerate(found) if isinstance(each, str)] if is_list(found) else []
+
+
 def below(path: str, *steps: str | int) -> str:
     """Return a JSON path with steps added: `spec.containers[0]`, and `metadata.labels["a.b/c"]` for what is no word."""
     for step in steps:

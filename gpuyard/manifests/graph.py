@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from gpuyard.errors import InputError, Problem
-from gpuyard.manifests.data import at
+from gpuyard.manifests.data import map_at, maps_at, text_at, texts_at
 from gpuyard.manifests.references import RUNS_AS, Known
 from gpuyard.manifests.rendered import LAYERS, Identity, Rendered
 
@@ -163,7 +163,7 @@ def _needs(objects: Mapping[Identity, Rendered]) -> dict[Identity, _Needs]:
 def _definitions(objects: Mapping[Identity, Rendered]) -> dict[tuple[str, str], Identity]:
     """Return the CustomResourceDefinition of each (group, kind)."""
     return {
-        (rendered.manifest["spec"]["group"], rendered.manifest["spec"]["names"]["kind"]): who
+        (text_at(rendered.manifest, "spec", "group"), text_at(rendered.manifest, "spec", "names", "kind")): who
         for who, rendered in objects.items()
         if who.kind == "CustomResourceDefinition"
     }
@@ -203,19 +203,17 @@ def _guards(
     workloads = [one for one in objects if one.kind in _WORKLOADS]
     servers: dict[tuple[str, str, str], list[Identity]] = {}
 
-    def behind(service: Mapping[str, Any] | None) -> list[Identity]:
-        if not service:
-            return []
-        key = ("Service", service.get("namespace", ""), service["name"])
+    def behind(service: Mapping[str, Any]) -> list[Identity]:
+        key = ("Service", text_at(service, "namespace"), text_at(service, "name"))
         if key not in servers:
             servers[key] = [one for who in named.get(key, ()) for one in _behind(objects[who], workloads, objects)]
         return servers[key]
 
     hooks = [
-        (who, webhook, behind(at(webhook, "clientConfig", "service")))
+        (who, webhook, behind(map_at(webhook, "clientConfig", "service")))
         for who, rendered in objects.items()
         if who.kind in _WEBHOOKS
-        for webhook in rendered.manifest.get("webhooks") or ()
+        for _, webhook in maps_at(rendered.manifest, "webhooks")
     ]
     configurations: dict[Identity, dict[Identity, None]] = {}
     for who, _, answering in hooks:
@@ -225,17 +223,18 @@ def _guards(
     for who, webhook, answering in hooks:
         reasons = {one: _LISTENS for server in answering for one in configurations[server]}
         reasons |= dict.fromkeys((who, *answering), _CHECKED)
-        for rule in webhook.get("rules") or ():
-            for group in rule.get("apiGroups") or ():
-                for resource in rule.get("resources") or ():
+        for _, rule in maps_at(webhook, "rules"):
+            for _, group in texts_at(rule, "apiGroups"):
+                for _, resource in texts_at(rule, "resources"):
                     name, _, part = resource.partition("/")
                     # A rule on `pods/binding` says nothing about creating a pod.
                     if part in ("", "*"):
                         guards.setdefault((group, name), {})[_Guard(tuple(reasons.items()))] = None
     for (group, _), who in crds.items():
-        spec = objects[who].manifest["spec"]
-        for server in behind(at(spec, "conversion", "webhook", "clientConfig", "service")):
-            guards.setdefault((group, spec["names"]["plural"]), {})[_Guard(((server, "is converted by"),))] = None
+        manifest = objects[who].manifest
+        for server in behind(map_at(manifest, "spec", "conversion", "webhook", "clientConfig", "service")):
+            kind = group, text_at(manifest, "spec", "names", "plural")
+            guards.setdefault(kind, {})[_Guard(((server, "is converted by"),))] = None
     return guards
 
 
@@ -310,11 +309,11 @@ def _closure(start: Iterable[Identity], needs: Mapping[Identity, _Needs]) -> set
 
 def _behind(service: Rendered, workloads: Iterable[Identity], objects: Mapping[Identity, Rendered]) -> list[Identity]:
     """Return the workloads whose pods a Service selects."""
-    wanted: Mapping[str, str] = service.manifest["spec"].get("selector") or {}
+    wanted = map_at(service.manifest, "spec", "selector")
     found: list[Identity] = []
     for who in workloads:
         if who.namespace == service.identity.namespace and wanted:
-            labels: Mapping[str, str] = objects[who].manifest["spec"]["template"]["metadata"].get("labels") or {}
+            labels = map_at(objects[who].manifest, "spec", "template", "metadata", "labels")
             if wanted.items() <= labels.items():
                 found.append(who)
     return found
@@ -323,7 +322,7 @@ def _behind(service: Rendered, workloads: Iterable[Identity], objects: Mapping[I
 def _plural(objects: Mapping[Identity, Rendered], crds: Mapping[tuple[str, str], Identity], who: Identity) -> str:
     """Return the resource of a kind. Built-in kinds follow the English rules, and Endpoints is a plural already."""
     if crd := crds.get((who.group, who.kind)):
-        return objects[crd].manifest["spec"]["names"]["plural"]
+        return text_at(objects[crd].manifest, "spec", "names", "plural")
     kind = who.kind.lower()
     if kind == "endpoints":
         return kind

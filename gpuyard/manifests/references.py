@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias
 
-from gpuyard.manifests.data import at
+from gpuyard.manifests.data import at, is_list, is_map, map_at, maps_at, text_at, texts_at
 from gpuyard.manifests.identity import Identity, identity
 from gpuyard.manifests.pods import Path, different, pod_specs
 
@@ -72,6 +72,10 @@ _VOLUMES: _Fields = {
 _PROJECTED: _Fields = {"configMap": ("ConfigMap", "name"), "secret": ("Secret", "name")}
 _VARIABLES: _Fields = {"configMapKeyRef": ("ConfigMap", "name"), "secretKeyRef": ("Secret", "name")}
 _ENVIRONMENTS: _Fields = {"configMapRef": ("ConfigMap", "name"), "secretRef": ("Secret", "name")}
+_CONTAINERS = ("initContainers", "containers")
+_NAMING = ("serviceAccountName", "priorityClassName", "imagePullSecrets", "volumes")
+"""Fields of a pod that name things, beside its containers."""
+
 _NAMESPACE = ("metadata", "namespace")
 _GANG = ("spec", "runPolicy", "schedulingPolicy")
 _WEBHOOKS = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
@@ -116,14 +120,14 @@ def _parts(pods: Pods) -> list[Any]:
         if pod is last:
             continue
         last = pod
-        parts += [path, pod.get("serviceAccountName"), pod.get("priorityClassName")]
-        parts += [id(pod.get("imagePullSecrets")), id(pod.get("volumes"))]
-        for group in ("initContainers", "containers"):
-            containers: Sequence[Mapping[str, Any]] = pod.get(group) or ()
-            for container in containers:
-                variables: Sequence[Mapping[str, Any]] = container.get("env") or ()
+        parts += [path, *map(id, map(pod.get, _NAMING))]
+        for group in _CONTAINERS:
+            for _, container in maps_at(pod, group) if group in pod else ():
                 parts += [group, id(container.get("envFrom"))]
-                parts += [(number, id(one)) for number, one in enumerate(variables) if "valueFrom" in one]
+                if is_list(variables := container.get("env")):
+                    parts += [
+                        (number, id(one)) for number, one in enumerate(variables) if is_map(one) and "valueFrom" in one
+                    ]
     return parts
 
 
@@ -133,12 +137,10 @@ def _references(who: Identity, manifest: Mapping[str, Any], pods: Pods) -> list[
         found.append(Reference(_NAMESPACE, ("Namespace", "", who.namespace), "lives in the namespace"))
     for path, pod in different(pods):
         _of_pod(found, path, pod, who.namespace)
-    gang = at(manifest, *_GANG)
-    if gang:
-        if name := gang.get("queue"):
-            found.append(Reference((*_GANG, "queue"), ("Queue", "", name), "waits in the queue"))
-        if name := gang.get("priorityClass"):
-            found.append(Reference((*_GANG, "priorityClass"), ("PriorityClass", "", name), "has the priority"))
+    if name := text_at(manifest, *_GANG, "queue"):
+        found.append(Reference((*_GANG, "queue"), ("Queue", "", name), "waits in the queue"))
+    if name := text_at(manifest, *_GANG, "priorityClass"):
+        found.append(Reference((*_GANG, "priorityClass"), ("PriorityClass", "", name), "has the priority"))
     if who.kind in _KINDS:
         found += _of_kind(who, manifest)
     return found
@@ -147,30 +149,36 @@ def _references(who: Identity, manifest: Mapping[str, Any], pods: Pods) -> list[
 def _of_kind(who: Identity, manifest: Mapping[str, Any]) -> Iterator[Reference]:
     """Yield what only some kinds name."""
     for path in _claims(manifest):
-        if name := at(manifest, *path, "storageClassName"):
+        if name := text_at(manifest, *path, "storageClassName"):
             yield Reference((*path, "storageClassName"), ("StorageClass", "", name), "is of the class")
-    if who.kind == "Queue" and (name := at(manifest, "spec", "parent")):
+    if who.kind == "Queue" and (name := text_at(manifest, "spec", "parent")):
         yield Reference(("spec", "parent"), ("Queue", "", name), "is below")
     if who.kind in ("RoleBinding", "ClusterRoleBinding"):
-        role = manifest["roleRef"]
-        namespace = who.namespace if role["kind"] == "Role" else ""
-        yield Reference(("roleRef", "name"), (role["kind"], namespace, role["name"]), "grants")
-        for index, subject in enumerate(manifest.get("subjects") or ()):
-            if subject["kind"] == "ServiceAccount":
+        role = text_at(manifest, "roleRef", "kind")
+        if name := text_at(manifest, "roleRef", "name"):
+            yield Reference(("roleRef", "name"), (role, who.namespace if role == "Role" else "", name), "grants")
+        for index, subject in maps_at(manifest, "subjects"):
+            name = text_at(subject, "name")
+            if subject.get("kind") == "ServiceAccount" and name:
                 # A binding for an account that does not exist yet is fine: it takes effect when the account comes.
-                path = ("subjects", index, "name")
-                account, place = subject["name"], subject.get("namespace", who.namespace)
-                yield Reference(path, ("ServiceAccount", place, account), "is for", needed=False)
+                account = ("ServiceAccount", text_at(subject, "namespace") or who.namespace, name)
+                yield Reference(("subjects", index, "name"), account, "is for", needed=False)
     if who.kind == "ServiceAccount":
-        for index, secret in enumerate(manifest.get("imagePullSecrets") or ()):
-            yield Reference(
-                ("imagePullSecrets", index, "name"), ("Secret", who.namespace, secret["name"]), "pulls images with"
-            )
+        yield from _pull_secrets((), manifest, who.namespace)
     if who.kind in _WEBHOOKS:
-        for index, webhook in enumerate(manifest.get("webhooks") or ()):
-            if service := at(webhook, "clientConfig", "service"):
+        for index, webhook in maps_at(manifest, "webhooks"):
+            service = map_at(webhook, "clientConfig", "service")
+            if name := text_at(service, "name"):
                 path = ("webhooks", index, "clientConfig", "service", "name")
-                yield Reference(path, ("Service", service["namespace"], service["name"]), "calls")
+                yield Reference(path, ("Service", text_at(service, "namespace"), name), "calls")
+
+
+def _pull_secrets(path: Path, value: Mapping[str, Any], namespace: str) -> Iterator[Reference]:
+    for index, secret in maps_at(value, "imagePullSecrets"):
+        if name := text_at(secret, "name"):
+            yield Reference(
+                (*path, "imagePullSecrets", index, "name"), ("Secret", namespace, name), "pulls images with"
+            )
 
 
 def made_in_cluster(manifest: Mapping[str, Any]) -> Iterator[Identity]:
@@ -181,13 +189,12 @@ def made_in_cluster(manifest: Mapping[str, Any]) -> Iterator[Identity]:
     """
     who = identity(manifest)
     if who.kind == "Certificate":
-        yield Identity("", "Secret", who.namespace, manifest["spec"]["secretName"])
+        yield Identity("", "Secret", who.namespace, text_at(manifest, "spec", "secretName"))
     if who.kind == "Job":
         for _, pod in pod_specs(manifest):
-            for container in pod["containers"]:
-                words = " ".join([*(container.get("command") or ()), *(container.get("args") or ())])
-                arguments = words.replace("=", " ").split()
-                for flag, value in pairwise(arguments):
+            for _, container in maps_at(pod, "containers"):
+                words = [word for field in ("command", "args") for _, word in texts_at(container, field)]
+                for flag, value in pairwise(" ".join(words).replace("=", " ").split()):
                     if flag.lstrip("-") in ("secret", "secret-name"):
                         yield Identity("", "Secret", who.namespace, value)
 
@@ -196,43 +203,37 @@ def _claims(manifest: Mapping[str, Any]) -> Iterator[Path]:
     if path := _VOLUME_CLAIMS.get(manifest["kind"]):
         yield path
     if manifest["kind"] == "StatefulSet":
-        for index in range(len(at(manifest, "spec", "volumeClaimTemplates") or ())):
+        for index, _ in maps_at(manifest, "spec", "volumeClaimTemplates"):
             yield "spec", "volumeClaimTemplates", index, "spec"
 
 
 def _of_pod(found: list[Reference], path: Path, pod: Mapping[str, Any], namespace: str) -> None:
-    if name := pod.get("serviceAccountName"):
+    if name := text_at(pod, "serviceAccountName"):
         found.append(Reference((*path, "serviceAccountName"), ("ServiceAccount", namespace, name), RUNS_AS))
-    if name := pod.get("priorityClassName"):
+    if name := text_at(pod, "priorityClassName"):
         found.append(Reference((*path, "priorityClassName"), ("PriorityClass", "", name), "has the priority"))
-    for index, secret in enumerate(pod.get("imagePullSecrets") or ()):
-        inside = (*path, "imagePullSecrets", index, "name")
-        found.append(Reference(inside, ("Secret", namespace, secret["name"]), "pulls images with"))
-    for index, volume in enumerate(pod.get("volumes") or ()):
-        _of_source(found, (*path, "volumes", index), volume, namespace, _VOLUMES, "mounts")
-        for number, source in enumerate(at(volume, "projected", "sources") or ()) if "projected" in volume else ():
+    found += _pull_secrets(path, pod, namespace)
+    for index, volume in maps_at(pod, "volumes"):
+        found += _of_source((*path, "volumes", index), volume, namespace, _VOLUMES, "mounts")
+        for number, source in maps_at(volume, "projected", "sources"):
             inside = (*path, "volumes", index, "projected", "sources", number)
-            _of_source(found, inside, source, namespace, _PROJECTED, "mounts")
-    for group in ("initContainers", "containers"):
-        containers: Sequence[Mapping[str, Any]] = pod.get(group) or ()
-        for index, container in enumerate(containers):
-            variables: Sequence[Mapping[str, Any]] = container.get("env") or ()
-            sources: Sequence[Mapping[str, Any]] = container.get("envFrom") or ()
-            for number, variable in enumerate(variables):
-                if "valueFrom" in variable and (source := variable["valueFrom"]):
-                    inside = (*path, group, index, "env", number, "valueFrom")
-                    _of_source(found, inside, source, namespace, _VARIABLES, "reads")
-            for number, each in enumerate(sources):
-                _of_source(found, (*path, group, index, "envFrom", number), each, namespace, _ENVIRONMENTS, "reads")
+            found += _of_source(inside, source, namespace, _PROJECTED, "mounts")
+    for group in _CONTAINERS:
+        for index, container in maps_at(pod, group):
+            for number, variable in maps_at(container, "env"):
+                inside = (*path, group, index, "env", number, "valueFrom")
+                found += _of_source(inside, map_at(variable, "valueFrom"), namespace, _VARIABLES, "reads")
+            for number, each in maps_at(container, "envFrom"):
+                found += _of_source((*path, group, index, "envFrom", number), each, namespace, _ENVIRONMENTS, "reads")
 
 
 def _of_source(
-    found: list[Reference], path: Path, value: Mapping[str, Any], namespace: str, fields: _Fields, reason: str
-) -> None:
-    """Add what a volume, or a source of variables, names; it has one of the fields."""
-    for field, source in value.items():
-        if field in fields and source:
+    path: Path, value: Mapping[str, Any], namespace: str, fields: _Fields, reason: str
+) -> Iterator[Reference]:
+    """Yield what a volume, or a source of variables, names; it has one of the fields."""
+    for field in value:
+        if field in fields:
             kind, key = fields[field]
-            if name := source.get(key):
-                needed = not source.get("optional")
-                found.append(Reference((*path, field, key), (kind, namespace, name), reason, needed))
+            if name := text_at(value, field, key):
+                needed = not at(value, field, "optional")
+                yield Reference((*path, field, key), (kind, namespace, name), reason, needed)

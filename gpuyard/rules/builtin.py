@@ -42,7 +42,7 @@ def check_schemas(context: Context) -> Iterator[Hit | Unjudged]:
         for violation in found:
             message = f"a field that the API server would refuse or drop\n{_said(manifest['kind'], violation)}"
             value = hide_at(manifest["kind"], violation.path, violation.value)
-            yield Hit(rendered, violation.path, message, value=value)
+            yield Hit(rendered, violation.path, message, value=value, malformed=violation.malformed)
     for kind, rule, reason in schemas.without_verdict():
         yield Unjudged(f"every {kind}", f"a rule of its CRD cannot be run: {reason}: {' '.join(rule.split())}")
 
@@ -105,7 +105,7 @@ def _said(kind: str, violation: Violation) -> str:
 
 def check_references(context: Context) -> Iterator[Hit | Unjudged]:
     """Check that everything an object names is in the render, in every cluster, or declared by the team."""
-    known = {(who.kind, who.namespace, who.name) for who in context.by_identity}
+    known = {rendered.identity[1:] for rendered in (*context.objects, *context.malformed)}
     for manifest in (
         rendered.manifest for kind in ("Certificate", "Job") for rendered in context.by_kind.get(kind, ())
     ):
@@ -194,4 +194,5 @@ API_DEPRECATED = Rule(
     check=check_deprecated,
 )
 
-BUILTIN = (API_DEPRECATED, API_REMOVED, REFERENCES, SCHEMA)
+BUILTIN = (SCHEMA, API_DEPRECATED, API_REMOVED, REFERENCES)
+"""The schema first: what is malformed is for no other rule to read."""

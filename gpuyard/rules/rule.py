@@ -60,6 +60,7 @@ class Hit(NamedTuple):
 
     origin: a better place than the object's own, where one is known.
     fix:    what to do here; left out, what the rule says in general.
+    malformed: whether rules that read the object may fall over it; those that come later do not get to see it.
     """
 
     rendered: Rendered
@@ -69,6 +70,7 @@ class Hit(NamedTuple):
     fix: str = ""
     written: str = ""
     value: Any = None
+    malformed: bool = False
 
 
 @dataclass(frozen=True)
@@ -77,11 +79,13 @@ class Context:
 
     skipped: names of the sources that were left out. What they would have brought is missing from `objects`, so a rule
              that cannot tell whether something is wrong or just left out yields `Unjudged`, never a hit.
+    malformed: objects that are there and that nobody can read; a rule before has said so.
     """
 
     objects: tuple[Rendered, ...]
     environment: Environment
     skipped: tuple[str, ...] = ()
+    malformed: tuple[Rendered, ...] = ()
 
     def once(self, work: Callable[[Context], T]) -> T:
         """Return what a function makes of this context; it is called once, however many rules ask."""
@@ -147,7 +151,7 @@ class Rules:
             self.rules[rule.id] = rule
 
     def judge(self, context: Context) -> Verdict:
-        """Run all rules over all objects."""
+        """Run all rules, in the order in which they were added, over all objects; see `Hit.malformed`."""
         findings: list[Finding] = []
         unjudged: list[Unjudged] = []
         for rule in self.rules.values():
@@ -156,11 +160,17 @@ class Rules:
                 results = rule.check(context)
             else:
                 results = (result for rendered in context.objects for result in rule.check(rendered, context))
+            malformed: dict[int, Rendered] = {}
             for result in results:
                 if isinstance(result, Unjudged):
                     unjudged.append(replace(result, rule=rule.id))
-                else:
-                    findings.append(_finding(rule, result))
+                    continue
+                findings.append(_finding(rule, result))
+                if result.malformed:
+                    malformed[id(result.rendered)] = result.rendered
+            if malformed:
+                rest = tuple(one for one in context.objects if id(one) not in malformed)
+                context = replace(context, objects=rest, malformed=(*context.malformed, *malformed.values()))
         return Verdict(sorted(findings, key=_place), sorted(unjudged, key=lambda u: (u.rule, u.object, u.reason)))
 
     def run(self, context: Context) -> list[Finding]:

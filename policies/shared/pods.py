@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from gpuyard.errors import InputError, Problem
 from gpuyard.manifests import Rendered
+from gpuyard.manifests.data import maps_at
 from gpuyard.manifests.quantity import add_resources, parse_resources
 
 Amounts = dict[str, Decimal]
@@ -24,13 +25,13 @@ def pod_resources(
     Init containers run one after the other before the rest, so the largest counts; those that restart always are
     sidecars and stay. Raises InputError for an amount that is no quantity.
     """
-    containers = [_container(rendered, one, field) for one in pod["containers"]]
+    containers = [_container(rendered, one, field) for _, one in maps_at(pod, "containers")]
     if len(containers) == 1 and not pod.get("initContainers") and not pod.get("overhead"):
         return containers[0]
     running = add_resources(containers)
     sidecars: Amounts = {}
     peak: Amounts = {}
-    for container in pod.get("initContainers") or ():
+    for _, container in maps_at(pod, "initContainers"):
         amounts = add_resources([sidecars, _container(rendered, container, field)])
         if container.get("restartPolicy") == "Always":
             sidecars = amounts
@@ -46,7 +47,8 @@ def _container(rendered: Rendered, container: Mapping[str, Any], field: str) -> 
     if field == "requests":
         amounts |= resources.get("requests") or {}
     try:
-        return parse_resources(amounts)
+        # To the API server, null is as good as nothing.
+        return parse_resources({resource: amount for resource, amount in amounts.items() if amount is not None})
     except ValueError as error:
         raise InputError(
             Problem("bad quantity", rendered.origin, f"{rendered.identity} {container['name']} resources", str(error))

@@ -20,7 +20,9 @@ _STANDARD = frozenset(["cpu", "memory", "ephemeral-storage"])
 def check_amounts(amounts: object, *steps: str | int) -> Iterator[Found]:
     """Check a map of quantities by resource, such as the hard limits of a quota."""
     for resource, amount in as_map(amounts).items():
-        if problem := key_problem(resource) or amount_problem(amount):
+        if problem := amount_problem(amount):
+            yield Found((*steps, resource), amount, key_problem(resource) or problem, malformed=True)
+        elif problem := key_problem(resource):
             yield Found((*steps, resource), amount, problem)
 
 
@@ -48,7 +50,7 @@ def check_container_resources(resources: Any, *steps: str | int) -> Iterable[Fou
         if len(_KNOWN) > _MOST_KNOWN:
             _KNOWN.clear()
         found = _KNOWN[data] = tuple(_check_container(as_map(resources)))
-    return [Found((*steps, *each.steps), each.value, each.message) for each in found] if found else ()
+    return [each.below(*steps) for each in found] if found else ()
 
 
 _KNOWN: dict[bytes, tuple[Found, ...]] = {}

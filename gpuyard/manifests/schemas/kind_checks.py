@@ -122,7 +122,7 @@ def _pod_of(
     pod: object, *steps: str | int, claims: tuple[str, ...] = (), restarts: tuple[str, ...] = ()
 ) -> Iterator[Found]:
     for found in check_pod(pod, claims):
-        yield Found((*steps, *found.steps), found.value, found.message)
+        yield found.below(*steps)
     if restarts and is_map(pod) and (policy := pod.get("restartPolicy") or "Always") not in restarts:
         message = f"{policy} is not accepted here; accepted: {', '.join(restarts)}"
         yield Found((*steps, "restartPolicy"), pod.get("restartPolicy"), message)

@@ -24,13 +24,22 @@ FORMATS: dict[str, dict[str, Any]] = {
 }
 QUANTITY = r"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,2}|[KMGTPE]i|[numkMGTPE]?)$"
 
+_IN_CRDS = (
+    r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))"
+    r"(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$"
+)
+"""A quantity, as controller-gen writes it into every CRD."""
+
+_NO_QUANTITY = "no quantity: a quantity is a number with an optional unit: 500m, 4, 2.5, 100M, 64Gi, 2Ti"
+
 WORDS: dict[str, str] = {
     FORMATS["byte"]["pattern"]: "no base64 text; must be base64, in groups of four characters",
     FORMATS["date"]["pattern"]: "no date; must be such as 2026-01-31",
     FORMATS["date-time"]["pattern"]: "no time; must be such as 2026-01-31T12:00:00Z",
-    QUANTITY: "no quantity: a quantity is a number with an optional unit: 500m, 4, 2.5, 100M, 64Gi, 2Ti",
+    QUANTITY: _NO_QUANTITY,
+    _IN_CRDS: _NO_QUANTITY,
 }
-"""What a value is that does not match one of our patterns."""
+"""What a value is that does not match a pattern which tells a person nothing."""
 
 _PROTOCOLS = ("TCP", "UDP", "SCTP")
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -63,9 +64,11 @@ class Schemas:
         if ready.validator.is_valid(manifest):
             return _ordered(check_semantics(manifest, ready.place, ready.rules, good))
         found = violations(ready.schema, ready.validator.iter_errors(manifest))
-        known = {violation.path for violation in found}
         # As in the API server, rules are for objects that their schema accepts.
         more = check_semantics(manifest, ready.place, _no_rules)
+        known = {violation.path for violation in found}
+        malformed = {violation.path for violation in more if violation.malformed}
+        found = [replace(one, malformed=True) if one.path in malformed else one for one in found]
         return _ordered([*found, *(violation for violation in more if violation.path not in known)])
 
     def check_all(self, manifests: Sequence[Manifest]) -> list[list[Violation]]:

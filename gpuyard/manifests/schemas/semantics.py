@@ -47,7 +47,7 @@ def check_semantics(manifest: Manifest, place: Place | None, rules: Rules, good:
         _visit(place, manifest, [], found, rules, {} if good is None else good)
     else:
         found += _check_anything(manifest.get("spec"), "spec")
-    return [Violation(below("", *each.steps), each.value, each.message) for each in found]
+    return [Violation(below("", *each.steps), each.value, each.message, each.malformed) for each in found]
 
 
 @lru_cache(maxsize=1024)
@@ -138,7 +138,7 @@ def _visit(place: Place, value: Any, steps: list[str | int], found: list[Found],
         if own_rules and value is not None:
             hits = [*hits, *rules(place, value)]
         if hits:
-            found += [Found((*steps, *each.steps), each.value, each.message) for each in hits]
+            found += [each.below(*steps) for each in hits]
     # Most of what is inside is good already, or nothing in it is looked at.
     if is_map(value):
         # A pod has some sixty fields that are looked into, and mostly a dozen of them.
@@ -202,7 +202,7 @@ def _check_anything(top: Any, *start: str | int) -> Iterator[Found]:
             if "containers" in value:
                 whole = steps[-1:] == ("spec",) and steps[-2:-1] and steps[-2] in _TEMPLATES
                 for each in check_pod(value) if whole else check_pod_part(value):
-                    yield Found((*steps, *each.steps), each.value, each.message)
+                    yield each.below(*steps)
             for key, child in value.items():
                 if key == "resources" and is_map(child):
                     yield from check_resources(child, *steps, "resources")

@@ -9,11 +9,19 @@ Steps: TypeAlias = tuple[str | int, ...]
 
 
 class Found(NamedTuple):
-    """What a check found below the value it was given: the steps to the place, what stands there, what is wrong."""
+    """What a check found below the value it was given: the steps to the place, what stands there, what is wrong.
+
+    malformed: see `Violation`.
+    """
 
     steps: Steps
     value: Any
     message: str
+    malformed: bool = False
+
+    def below(self, *steps: str | int) -> Found:
+        """Return the same, found from further above."""
+        return self._replace(steps=(*steps, *self.steps))
 
 
 # Plain dicts and lists alone: the abstract classes cost several times as much where every value is visited.

@@ -22,6 +22,7 @@ _TYPES = {
     "object": "a map",
     "string": "text",
 }
+_COMBINATIONS = ("allOf", "anyOf", "oneOf")
 _LONGEST_MESSAGE = 200
 
 
@@ -32,11 +33,13 @@ class Violation:
     path:    JSON path inside the object: "spec.template.spec.containers[0].imagee".
     value:   what stands there; None where something is missing.
     message: what is wrong and what is accepted.
+    malformed: whether what reads such objects may fall over it: another type, or something missing.
     """
 
     path: str
     value: Any
     message: str
+    malformed: bool = False
 
 
 def violations(schema: dict[str, Any], errors: Iterable[ValidationError]) -> list[Violation]:
@@ -55,10 +58,10 @@ def _of(schema: dict[str, Any], error: ValidationError) -> Iterator[Violation]:
             hint = nearest(name, accepted) or f"accepted: {listed(accepted)}"
             yield Violation(below(path, name), value[name], f"unknown field; {hint}")
     elif what.name == "required":
-        yield Violation(below(path, what.property), None, "required field is missing")
+        yield Violation(below(path, what.property), None, "required field is missing", malformed=True)
     elif what.name == "type":
         wanted = [_TYPES[name] for name in what.types if name != "null"] or ["null"]
-        yield Violation(path, value, f"{_described(value)}; must be {' or '.join(wanted)}")
+        yield Violation(path, value, f"{_described(value)}; must be {' or '.join(wanted)}", malformed=True)
     elif what.name == "enum":
         accepted = [str(option) for option in what.options if option not in ("", None)]
         hint = nearest(str(value), accepted)
@@ -72,7 +75,7 @@ def _of(schema: dict[str, Any], error: ValidationError) -> Iterator[Violation]:
         # Limits of length, size and range, and combinations: jsonschema_rs says these well.
         message = str(error.message)
         short = message if len(message) <= _LONGEST_MESSAGE else f"{message[:_LONGEST_MESSAGE]}..."
-        yield Violation(path, value, short)
+        yield Violation(path, value, short, malformed=what.name in _COMBINATIONS)
 
 
 def _parent(schema: dict[str, Any], path: Iterable[str | int]) -> dict[str, Any]:
