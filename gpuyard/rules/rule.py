@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
@@ -18,8 +18,7 @@ T = TypeVar("T")
 Severity = Literal["error", "warning"]
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(NamedTuple):
     """One thing that a rule found.
 
     object:  `Kind namespace/name`.
@@ -42,8 +41,7 @@ class Finding:
     value: Any = None
 
 
-@dataclass(frozen=True, slots=True)
-class Unjudged:
+class Unjudged(NamedTuple):
     """Something on which a rule has no verdict, because a source that it would have to see was left out.
 
     A check yields it in place of a hit. It is no finding: it changes no exit code, and the run lists it.
@@ -106,8 +104,7 @@ class Context:
         return {rendered.identity: rendered for rendered in self.objects}
 
 
-@dataclass(frozen=True)
-class Rule:
+class Rule(NamedTuple):
     """A check with its reasons.
 
     id:     words joined by dashes: "gang-min-available".
@@ -158,7 +155,7 @@ class Rules:
                 results = (result for rendered in context.objects for result in rule.check(rendered, context))
             for result in results:
                 if isinstance(result, Unjudged):
-                    unjudged.append(replace(result, rule=rule.id))
+                    unjudged.append(result._replace(rule=rule.id))
                 else:
                     findings.append(_finding(rule, result))
         return Verdict(sorted(findings, key=_place), sorted(unjudged, key=lambda u: (u.rule, u.object, u.reason)))
