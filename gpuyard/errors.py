@@ -7,11 +7,10 @@ What the rules find in well-formed input is a finding (exit code 1) and lives in
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Origin:
+class Origin(NamedTuple):
     """Where a value was written: a path as the user would type it, and a line counted from 1 (0: the whole file)."""
 
     file: str
@@ -21,8 +20,7 @@ class Origin:
         return f"{self.file}:{self.line}" if self.line else self.file
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(NamedTuple):
     """One thing that is wrong with an input.
 
     title:  what is wrong, in a few words, without the place: "unknown field".

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 from gpuyard.manifests import Rendered
 from gpuyard.manifests.data import below
@@ -28,8 +27,7 @@ FIELDS = {"cpu": "cpu", "memory": "memory"}
 """The field of a job file behind a resource; GPUs, and the interfaces that come with them, are `gpus`."""
 
 
-@dataclass(frozen=True)
-class Case:
+class Case(NamedTuple):
     """One object to judge, the job that it comes from, and the nodes that there are."""
 
     rendered: Rendered

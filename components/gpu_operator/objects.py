@@ -7,29 +7,8 @@ lock file.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from components.gpu_operator.policy import (
-    ClusterPolicy,
-    Completion,
-    DaemonSets,
-    Drain,
-    Driver,
-    EnvVar,
-    Eviction,
-    Exporter,
-    HostPaths,
-    Image,
-    Mig,
-    Operand,
-    Operator,
-    RollingUpdate,
-    ServiceMonitor,
-    Switch,
-    Toleration,
-    Toolkit,
-    UpgradePolicy,
-)
 from components.gpu_operator.providers import Stack, stack
 from components.gpu_operator.settings import GpuOperatorSettings
 from components.namespaces import addon_namespace
@@ -38,6 +17,9 @@ from gpuyard.errors import InputError, Origin, Problem
 from gpuyard.manifests import Rendered, declare
 from gpuyard.model.environment import GPU, Environment
 from gpuyard.model.registry import Pin, Source
+
+if TYPE_CHECKING:
+    from components.gpu_operator.policy import ClusterPolicy, Driver, Image, Switch, Toleration, Toolkit
 
 NAMESPACE = "gpu-operator"
 POLICY = "cluster-policy"
@@ -85,8 +67,7 @@ def chart_values(environment: Environment) -> dict[str, Any]:
     own = tolerations(environment)
     if len(own) > 1:
         control_plane = {"key": "node-role.kubernetes.io/control-plane", "operator": "Exists", "effect": "NoSchedule"}
-        ours = [toleration.model_dump(by_alias=True, exclude_none=True) for toleration in own]
-        discovery["worker"] = {"tolerations": [control_plane, *ours]}
+        discovery["worker"] = {"tolerations": [control_plane, *own]}
     return values | ({"node-feature-discovery": discovery} if discovery else {})
 
 
@@ -103,16 +84,26 @@ def cluster_policy(environment: Environment, settings: GpuOperatorSettings, pin:
                 f"take all of them from deployments/gpu-operator/values.yaml at the tag {pin.version}",
             )
         )
-    policy = _policy(environment, settings, stack(environment, settings), pin)
-    yield declare(policy.manifest(POLICY), origin=environment.origin("addons", "gpu-operator"))
+    policy = {
+        "apiVersion": "nvidia.com/v1",
+        "kind": "ClusterPolicy",
+        "metadata": {"name": POLICY},
+        "spec": _policy(environment, settings, stack(environment, settings), pin),
+    }
+    yield declare(policy, origin=environment.origin("addons", "gpu-operator"))
 
 
 def tolerations(environment: Environment) -> list[Toleration]:
     """Return what it takes to run on every GPU node: the taint of all of them, and those of single pools."""
-    found = [Toleration(key=GPU, operator="Exists", effect="NoSchedule")]
+    found: list[Toleration] = [{"key": GPU, "operator": "Exists", "effect": "NoSchedule"}]
     for _, pool in sorted(environment.pools.items()):
         for taint in pool.taints if pool.machine.gpus else ():
-            toleration = Toleration(key=taint.key, operator="Equal", value=taint.value, effect=taint.effect)
+            toleration: Toleration = {
+                "key": taint.key,
+                "operator": "Equal",
+                "value": taint.value,
+                "effect": taint.effect,
+            }
             if toleration not in found:
                 found.append(toleration)
     return found
@@ -124,7 +115,7 @@ def _repository(environment: Environment, image: str) -> str:
 
 
 def _policy(environment: Environment, settings: GpuOperatorSettings, parts: Stack, pin: Pin) -> ClusterPolicy:
-    def image(name: str) -> dict[str, str]:
+    def image(name: str) -> Image:
         """Return an image in the three parts in which the ClusterPolicy takes it."""
         return {
             "repository": _repository(environment, name),
@@ -132,67 +123,64 @@ def _policy(environment: Environment, settings: GpuOperatorSettings, parts: Stac
             "version": image_tag(_NAME, pin, name),
         }
 
-    device_plugin = Operand(enabled=True, **image(_DEVICE_PLUGIN))
-    return ClusterPolicy(
-        operator=Operator(runtime_class="nvidia"),
-        host_paths=HostPaths(root_fs="/", driver_install_dir=parts.driver_root),
-        daemonsets=DaemonSets(
-            tolerations=tolerations(environment),
-            priority_class_name="system-node-critical",
-            update_strategy="RollingUpdate",
-            rolling_update=RollingUpdate(max_unavailable="1"),
-        ),
-        validator=Image(**image(_VALIDATOR)),
-        driver=_driver(environment, settings, image(_DRIVER), image(_DRIVER_MANAGER))
+    # Prometheus has a ServiceMonitor of the exporter in the render, where it can be reviewed; a second one would count
+    # everything twice.
+    monitor: Switch = {"enabled": False}
+    return {
+        "operator": {"runtimeClass": "nvidia"},
+        "hostPaths": {"rootFS": "/", "driverInstallDir": parts.driver_root},
+        "daemonsets": {
+            "tolerations": tolerations(environment),
+            "priorityClassName": "system-node-critical",
+            "updateStrategy": "RollingUpdate",
+            "rollingUpdate": {"maxUnavailable": "1"},
+        },
+        "validator": image(_VALIDATOR),
+        "driver": _driver(environment, settings, image(_DRIVER), image(_DRIVER_MANAGER))
         if parts.driver
-        else Driver(enabled=False),
-        toolkit=Toolkit(
-            enabled=True,
-            install_dir=parts.toolkit_root,
-            env=[EnvVar(name=name, value=value) for name, value in parts.toolkit_env] or None,
-            **image(_TOOLKIT),
-        )
-        if parts.toolkit
-        else Toolkit(enabled=False),
-        device_plugin=device_plugin,
+        else {"enabled": False},
+        "toolkit": _toolkit(parts, image(_TOOLKIT)) if parts.toolkit else {"enabled": False},
+        "devicePlugin": {**image(_DEVICE_PLUGIN), "enabled": True},
         # Feature discovery is a part of the device plugin's image.
-        gfd=device_plugin,
+        "gfd": {**image(_DEVICE_PLUGIN), "enabled": True},
         # The exporter brings an engine of its own.
-        dcgm=Switch(enabled=False),
-        # Prometheus has a ServiceMonitor of the exporter in the render, where it can be reviewed; a second one would
-        # count everything twice.
-        dcgm_exporter=Exporter(
-            enabled=parts.exporter,
-            service_monitor=ServiceMonitor(enabled=False),
-            **(image(_DCGM_EXPORTER) if parts.exporter else {}),
-        ),
+        "dcgm": {"enabled": False},
+        "dcgmExporter": {**image(_DCGM_EXPORTER), "enabled": True, "serviceMonitor": monitor}
+        if parts.exporter
+        else {"enabled": False, "serviceMonitor": monitor},
         # Training takes whole GPUs: instances of one cannot talk to others over NVLink.
-        mig=Mig(strategy="single"),
-        mig_manager=Switch(enabled=False),
-        node_status_exporter=Switch(enabled=False),
-        cdi=Switch(enabled=True),
+        "mig": {"strategy": "single"},
+        "migManager": {"enabled": False},
+        "nodeStatusExporter": {"enabled": False},
+        "cdi": {"enabled": True},
         # The namespace is ours, its Pod Security labels too.
-        psa=Switch(enabled=False),
-        sandbox_workloads=Switch(enabled=False),
-    )
+        "psa": {"enabled": False},
+        "sandboxWorkloads": {"enabled": False},
+    }
 
 
-def _driver(
-    environment: Environment, settings: GpuOperatorSettings, image: dict[str, str], manager: dict[str, str]
-) -> Driver:
+def _driver(environment: Environment, settings: GpuOperatorSettings, image: Image, manager: Image) -> Driver:
     automatic = not environment.cluster.protect if settings.auto_upgrade is None else settings.auto_upgrade
-    return Driver(
-        enabled=True,
-        kernel_module_type="auto",
-        manager=Image(**manager),
+    return {
+        **image,
+        "version": settings.driver_version or image["version"],
+        "enabled": True,
+        "kernelModuleType": "auto",
+        "manager": manager,
         # The operator takes each of these as given and has no defaults of its own: they are the chart's.
-        upgrade_policy=UpgradePolicy(
-            auto_upgrade=automatic,
-            max_parallel_upgrades=1,
-            max_unavailable="25%",
-            wait_for_completion=Completion(timeout_seconds=0),
-            pod_deletion=Eviction(force=False, timeout_seconds=300, delete_empty_dir=False),
-            drain=Drain(enable=False, force=False, timeout_seconds=300, delete_empty_dir=False),
-        ),
-        **{**image, "version": settings.driver_version or image["version"]},
-    )
+        "upgradePolicy": {
+            "autoUpgrade": automatic,
+            "maxParallelUpgrades": 1,
+            "maxUnavailable": "25%",
+            "waitForCompletion": {"timeoutSeconds": 0},
+            "podDeletion": {"force": False, "timeoutSeconds": 300, "deleteEmptyDir": False},
+            "drain": {"force": False, "timeoutSeconds": 300, "deleteEmptyDir": False, "enable": False},
+        },
+    }
+
+
+def _toolkit(parts: Stack, image: Image) -> Toolkit:
+    toolkit: Toolkit = {**image, "enabled": True, "installDir": parts.toolkit_root}
+    if parts.toolkit_env:
+        toolkit["env"] = [{"name": name, "value": value} for name, value in parts.toolkit_env]
+    return toolkit

@@ -1,71 +1,67 @@
 """The parts of a ClusterPolicy (nvidia.com/v1) that are used here, typed: no field can be written that does not exist.
 
+They are plain maps at run time; the type checker refuses a field that is unknown or missing, or is of another type.
+
 Source: config/crd/bases/nvidia.com_clusterpolicies.yaml of gpu-operator v26.7.0.
 """
 
 from __future__ import annotations
 
-from typing import Any, Literal
-
-from pydantic import BaseModel, ConfigDict, Field
-from pydantic.alias_generators import to_camel
-
-from gpuyard.manifests import Manifest
+from typing import Literal, NotRequired, TypedDict
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, alias_generator=to_camel, validate_by_name=True)
-
-
-class EnvVar(_Part):
+class EnvVar(TypedDict):
     """A variable of a container."""
 
     name: str
     value: str
 
 
-class Toleration(_Part):
+class Toleration(TypedDict):
     """A taint that the operator's DaemonSets put up with."""
 
     key: str
     operator: Literal["Exists", "Equal"]
-    value: str | None = None
+    value: NotRequired[str]
     effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
 
 
-class Switch(_Part):
+class Switch(TypedDict):
     """A part of the stack that is only switched on or off."""
 
     enabled: bool
 
 
-class Image(_Part):
-    """An image; the operator wants all three parts or none."""
+class Image(TypedDict):
+    """An image."""
 
-    repository: str | None = None
-    image: str | None = None
-    version: str | None = None
+    repository: str
+    image: str
+    version: str
 
 
-class Operand(Image):
-    """A DaemonSet of the operator."""
+class Operand(TypedDict):
+    """A DaemonSet of the operator; it wants all three parts of an image or none."""
 
+    repository: NotRequired[str]
+    image: NotRequired[str]
+    version: NotRequired[str]
     enabled: bool
 
 
 class Toolkit(Operand):
     """The container toolkit."""
 
-    install_dir: str | None = None
-    env: list[EnvVar] | None = None
+    installDir: NotRequired[str]
+    env: NotRequired[list[EnvVar]]
 
 
-class Eviction(_Part):
+class Eviction(TypedDict):
     """How GPU pods are moved off a node before its driver is replaced; times in seconds."""
 
     force: bool
-    timeout_seconds: int
-    delete_empty_dir: bool
+    timeoutSeconds: int
+    deleteEmptyDir: bool
 
 
 class Drain(Eviction):
@@ -74,98 +70,87 @@ class Drain(Eviction):
     enable: bool
 
 
-class Completion(_Part):
+class Completion(TypedDict):
     """How long running jobs are waited for, in seconds; 0 is without end."""
 
-    timeout_seconds: int
+    timeoutSeconds: int
 
 
-class UpgradePolicy(_Part):
+class UpgradePolicy(TypedDict):
     """How a new driver version reaches the nodes."""
 
-    auto_upgrade: bool
-    max_parallel_upgrades: int
-    max_unavailable: str
-    wait_for_completion: Completion
-    pod_deletion: Eviction
+    autoUpgrade: bool
+    maxParallelUpgrades: int
+    maxUnavailable: str
+    waitForCompletion: Completion
+    podDeletion: Eviction
     drain: Drain
 
 
 class Driver(Operand):
     """The GPU driver."""
 
-    kernel_module_type: Literal["auto", "open", "proprietary"] | None = None
-    manager: Image | None = None
-    upgrade_policy: UpgradePolicy | None = None
-
-
-class ServiceMonitor(_Part):
-    """The operator's own ServiceMonitor of the exporter."""
-
-    enabled: bool
+    kernelModuleType: NotRequired[Literal["auto", "open", "proprietary"]]
+    manager: NotRequired[Image]
+    upgradePolicy: NotRequired[UpgradePolicy]
 
 
 class Exporter(Operand):
-    """The exporter of GPU metrics."""
+    """The exporter of GPU metrics; the operator can bring a ServiceMonitor of it."""
 
-    service_monitor: ServiceMonitor
+    serviceMonitor: Switch
 
 
-class RollingUpdate(_Part):
+class RollingUpdate(TypedDict):
     """How many nodes lose a DaemonSet's pod at a time; a number or a share as text."""
 
-    max_unavailable: str
+    maxUnavailable: str
 
 
-class DaemonSets(_Part):
+class DaemonSets(TypedDict):
     """What all DaemonSets of the operator have in common."""
 
     tolerations: list[Toleration]
-    priority_class_name: str
-    update_strategy: Literal["RollingUpdate", "OnDelete"]
-    rolling_update: RollingUpdate
+    priorityClassName: str
+    updateStrategy: Literal["RollingUpdate", "OnDelete"]
+    rollingUpdate: RollingUpdate
 
 
-class HostPaths(_Part):
+class HostPaths(TypedDict):
     """Where things are on a node."""
 
-    root_fs: str = Field(serialization_alias="rootFS")
-    driver_install_dir: str
+    rootFS: str
+    driverInstallDir: str
 
 
-class Operator(_Part):
+class Operator(TypedDict):
     """The RuntimeClass that GPU pods of the operator run with."""
 
-    runtime_class: str
+    runtimeClass: str
 
 
-class Mig(_Part):
+class Mig(TypedDict):
     """How a GPU that is cut into instances is offered to pods."""
 
     strategy: Literal["none", "single", "mixed"]
 
 
-class ClusterPolicy(_Part):
-    """The spec of a ClusterPolicy."""
+class ClusterPolicy(TypedDict):
+    """The spec of a ClusterPolicy; what is left out is left to the CRD's own defaults."""
 
     operator: Operator
-    host_paths: HostPaths
+    hostPaths: HostPaths
     daemonsets: DaemonSets
     validator: Image
     driver: Driver
     toolkit: Toolkit
-    device_plugin: Operand
+    devicePlugin: Operand
     gfd: Operand
     dcgm: Switch
-    dcgm_exporter: Exporter
+    dcgmExporter: Exporter
     mig: Mig
-    mig_manager: Switch
-    node_status_exporter: Switch
+    migManager: Switch
+    nodeStatusExporter: Switch
     cdi: Switch
     psa: Switch
-    sandbox_workloads: Switch
-
-    def manifest(self, name: str) -> Manifest:
-        """Return the object; what is not set is left to the CRD's own defaults."""
-        spec: dict[str, Any] = self.model_dump(by_alias=True, exclude_none=True)
-        return {"apiVersion": "nvidia.com/v1", "kind": "ClusterPolicy", "metadata": {"name": name}, "spec": spec}
+    sandboxWorkloads: Switch

@@ -8,15 +8,14 @@ Sources: NVIDIA's pages on the operator for each cloud, and the providers' own p
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from components.gpu_operator.settings import GpuOperatorSettings
 from gpuyard.errors import InputError, Problem
 from gpuyard.model.environment import Environment, Provider
 
 
-@dataclass(frozen=True)
-class Stack:
+class Stack(NamedTuple):
     """What the operator runs on GPU nodes.
 
     driver, toolkit: whether it installs them.

@@ -7,8 +7,7 @@ somebody looks within a day.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from components.monitoring.operator import NAMESPACE
 from components.monitoring.settings import MonitoringSettings
@@ -17,8 +16,7 @@ from gpuyard.manifests import Manifest, Rendered, declare
 from gpuyard.model.environment import Environment
 
 
-@dataclass(frozen=True)
-class Alert:
+class Alert(NamedTuple):
     """One alert.
 
     expr:        fires while it has a result; uses metrics of its target only.

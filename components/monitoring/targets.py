@@ -6,7 +6,7 @@ where that was read.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from components.gpu_operator.objects import NAMESPACE as GPU_OPERATOR
 from components.training_operator.objects import NAMESPACE as TRAINING_OPERATOR
@@ -14,8 +14,7 @@ from components.volcano.objects import NAMESPACE as VOLCANO
 from gpuyard.model.environment import Environment
 
 
-@dataclass(frozen=True)
-class Target:
+class Target(NamedTuple):
     """A Service whose pods are scraped.
 
     addon:   the add-on that brings the Service.

@@ -63,7 +63,7 @@ def volcano(environment: Environment, settings: VolcanoSettings, source: Source)
 
 def _scheduler_configuration(settings: VolcanoSettings, file: Upstream) -> Manifest:
     manifest = file.take("ConfigMap", "volcano-scheduler-configmap")
-    text = yaml.safe_dump(scheduler_configuration(settings), sort_keys=False)
+    text = yaml.dump(scheduler_configuration(settings), Dumper=yaml.CSafeDumper, sort_keys=False)
     file.replace(manifest, ("data", "volcano-scheduler.conf"), text)
     return manifest
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import sys
@@ -73,3 +74,6 @@ def main() -> None:
         # The reader of a pipe has gone (`| head`): nothing is wrong and nobody is left to tell.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
+    finally:
+        # The interpreter looks for garbage as it ends, among all that goes with it anyway.
+        gc.freeze()

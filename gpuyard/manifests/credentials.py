@@ -10,25 +10,26 @@ from typing import Any
 from gpuyard.manifests.data import at, is_list, is_map
 
 _NAME = re.compile(r"(?:^|[_.-])(?:TOKEN|PASSWORD|PASSWD|SECRET|KEY)$", re.IGNORECASE)
-_REFERENCE = re.compile(r"\$\([A-Za-z_][A-Za-z0-9_]*\)")  # Kubernetes puts the value of that variable here.
+# `re` compiles what is only text when it is first used: most runs use none of it.
+_REFERENCE = r"\$\([A-Za-z_][A-Za-z0-9_]*\)"  # Kubernetes puts the value of that variable here.
 _VALUES = [
     # (text that is always there, the whole pattern, what it is)
-    ("AKIA", re.compile(r"\bAKIA[0-9A-Z]{12,}"), "an AWS access key"),
-    ("ghp_", re.compile(r"\bghp_[A-Za-z0-9]{16,}"), "a GitHub token"),
-    ("hf_", re.compile(r"\bhf_[A-Za-z0-9]{16,}"), "a Hugging Face token"),
-    ("PRIVATE KEY-----", re.compile(r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY-----"), "a private key"),
-    ("://", re.compile(r"\b[A-Za-z][A-Za-z0-9+.-]*://[^\s/:@]*:(?!\$)[^\s/@]+@"), "a URL with a password"),
+    ("AKIA", r"\bAKIA[0-9A-Z]{12,}", "an AWS access key"),
+    ("ghp_", r"\bghp_[A-Za-z0-9]{16,}", "a GitHub token"),
+    ("hf_", r"\bhf_[A-Za-z0-9]{16,}", "a Hugging Face token"),
+    ("PRIVATE KEY-----", r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY-----", "a private key"),
+    ("://", r"\b[A-Za-z][A-Za-z0-9+.-]*://[^\s/:@]*:(?!\$)[^\s/@]+@", "a URL with a password"),
 ]
-_ASSIGNED = re.compile(
-    r"(?:password|passwd|token|api[-_]?key|client[-_]?secret|secret[-_]?(?:access[-_]?)?key)[\"']?\s*[=:]\s*[\"']?[^\s\"'$]",
-    re.IGNORECASE,
+_ASSIGNED = (
+    r"(?i:password|passwd|token|api[-_]?key|client[-_]?secret|secret[-_]?(?:access[-_]?)?key)"
+    r"[\"']?\s*[=:]\s*[\"']?[^\s\"'$]"
 )
 
 
-_OPEN = re.compile(r"(?:apiVersion|kind|type|immutable|metadata\.(?:name|namespace|labels))(?![\w-])")
+_OPEN = r"(?:apiVersion|kind|type|immutable|metadata\.(?:name|namespace|labels))(?![\w-])"
 """Paths of a Secret or a ConfigMap that hold nothing secret."""
-_VARIABLE = re.compile(r"\benv\[\d+\]\.(?!(?:name|valueFrom)(?![\w-]))|\.value$")
-_LAST = re.compile(r"([\w-]+)(?:\[\d+\])*$|\[\"([^\"]*)\"\](?:\[\d+\])*$")
+_VARIABLE = r"\benv\[\d+\]\.(?!(?:name|valueFrom)(?![\w-]))|\.value$"
+_LAST = r"([\w-]+)(?:\[\d+\])*$|\[\"([^\"]*)\"\](?:\[\d+\])*$"
 """The last key of a path."""
 
 
@@ -37,9 +38,9 @@ def credential(name: str, value: Any) -> str:
     if not value or not isinstance(value, str):
         return ""
     for mark, pattern, what in _VALUES:
-        if mark in value and pattern.search(value):
+        if mark in value and re.search(pattern, value):
             return f"{name or 'it'} holds {what}"
-    if name and _NAME.search(name) and not _REFERENCE.fullmatch(value):
+    if name and _NAME.search(name) and not re.fullmatch(_REFERENCE, value):
         return f"{name} has a literal value"
     return ""
 
@@ -113,9 +114,9 @@ def hide_at(kind: str, path: str, value: Any) -> Any:
     """
     if value is None:
         return None
-    if (kind in ("ConfigMap", "Secret") and not _OPEN.match(path)) or _VARIABLE.search(path):
+    if (kind in ("ConfigMap", "Secret") and not re.match(_OPEN, path)) or re.search(_VARIABLE, path):
         return Hidden(value)
-    word = _LAST.search(path)
+    word = re.search(_LAST, path)
     return _hide_named(word[1] or word[2] if word else "", value)
 
 
@@ -130,4 +131,4 @@ def _hide_named(name: str, value: Any) -> Any:
 
 @lru_cache(maxsize=65536)
 def _is_suspicious(text: str) -> bool:
-    return bool(credential("", text) or _ASSIGNED.search(text))
+    return bool(credential("", text) or re.search(_ASSIGNED, text))

@@ -215,8 +215,8 @@ class Storage(Settings):
 class Members(Settings):
     """Groups of the identity provider: admins manage the namespace's jobs and roles, members run jobs."""
 
-    admin: list[str] = Field(default_factory=list)
-    member: list[str] = Field(default_factory=list)
+    admin: list[str] = Field(default_factory=list[str])
+    member: list[str] = Field(default_factory=list[str])
 
 
 class Team(Settings):
@@ -230,9 +230,9 @@ class Team(Settings):
     members: Members = Members()
     quota: dict[str, Annotated[int, Field(ge=0)]]
     share: Annotated[int, Field(ge=1, le=65535)] = 1
-    datasets: list[str] = Field(default_factory=list)
-    secrets: list[str] = Field(default_factory=list)
-    pull_secrets: list[str] = Field(default_factory=list)
+    datasets: list[str] = Field(default_factory=list[str])
+    secrets: list[str] = Field(default_factory=list[str])
+    pull_secrets: list[str] = Field(default_factory=list[str])
 
 
 S = TypeVar("S", bound=Settings)

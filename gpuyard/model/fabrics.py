@@ -20,7 +20,7 @@ class Fabric(Settings):
     resource: str
     env: dict[str, str] = Field(default_factory=dict)
     hugepages: Quantity | None = None
-    capabilities: list[str] = Field(default_factory=list)
+    capabilities: list[str] = Field(default_factory=list[str])
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:

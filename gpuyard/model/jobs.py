@@ -41,14 +41,14 @@ class Job(Settings):
     team: str
     kind: str
     image: Annotated[str, Field(min_length=1)]
-    command: list[str] = Field(default_factory=list)
-    args: list[str] = Field(default_factory=list)
+    command: list[str] = Field(default_factory=list[str])
+    args: list[str] = Field(default_factory=list[str])
     env: dict[str, str | SecretKey] = Field(default_factory=dict)
     gpus: Annotated[int, Field(ge=0)] = 0
     cpu: Quantity | None = None
     memory: Quantity | None = None
-    pools: list[str] = Field(default_factory=list)
-    data: list[str] = Field(default_factory=list)
+    pools: list[str] = Field(default_factory=list[str])
+    data: list[str] = Field(default_factory=list[str])
     checkpoint: Checkpoint | None = None
     priority: str | None = None
     queue: str | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path as FilePath
-from typing import Any
+from typing import Any, NamedTuple
 
 from gpuyard.errors import InputError, Origin, Problem
 from gpuyard.manifests.data import is_list, is_map
@@ -14,8 +14,7 @@ from gpuyard.manifests.yaml.read import Lines, read_settings
 Path = tuple[str | int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+class Written(NamedTuple):
     """One place where a value was written: the file and line, and the value there."""
 
     origin: Origin

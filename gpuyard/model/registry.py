@@ -11,7 +11,7 @@ import gc
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 from gpuyard.errors import InputError, Origin, Problem
 from gpuyard.manifests import Manifest, Rendered
@@ -68,8 +68,7 @@ Sourced = Callable[["Environment", Any, Source], Iterable[Rendered]]
 Pinned = Callable[["Environment", Any, Pin], Iterable[Rendered]]
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(NamedTuple):
     """One function of a component, and the lock entry whose source or whose pin it takes; both are empty for none."""
 
     function: Callable[..., Iterable[Rendered]]
@@ -119,8 +118,7 @@ class Component:
 J = TypeVar("J", bound="Job")
 
 
-@dataclass(frozen=True)
-class JobKind(Generic[J]):
+class JobKind(NamedTuple, Generic[J]):
     """A kind of training job: the word under `kind:`, its model, and the function that makes its objects."""
 
     name: str
@@ -150,8 +148,7 @@ class Registry:
         return {name: component for name, component in self.components.items() if component.settings}
 
 
-@dataclass(frozen=True)
-class Build:
+class Build(NamedTuple):
     """The objects of an environment in the order to apply them, and the sources that it had to go without."""
 
     objects: list[Rendered]

@@ -18,8 +18,7 @@ T = TypeVar("T")
 Severity = Literal["error", "warning"]
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(NamedTuple):
     """One thing that a rule found.
 
     object:  `Kind namespace/name`.
@@ -42,8 +41,7 @@ class Finding:
     value: Any = None
 
 
-@dataclass(frozen=True, slots=True)
-class Unjudged:
+class Unjudged(NamedTuple):
     """Something on which a rule has no verdict, because a source that it would have to see was left out.
 
     A check yields it in place of a hit. It is no finding: it changes no exit code, and the run lists it.
@@ -110,8 +108,7 @@ class Context:
         return {rendered.identity: rendered for rendered in self.objects}
 
 
-@dataclass(frozen=True)
-class Rule:
+class Rule(NamedTuple):
     """A check with its reasons.
 
     id:     words joined by dashes: "gang-min-available".
@@ -163,7 +160,7 @@ class Rules:
             malformed: dict[int, Rendered] = {}
             for result in results:
                 if isinstance(result, Unjudged):
-                    unjudged.append(replace(result, rule=rule.id))
+                    unjudged.append(result._replace(rule=rule.id))
                     continue
                 findings.append(_finding(rule, result))
                 if result.malformed:

@@ -29,9 +29,10 @@ class Cache:
     def open(self, name: str) -> OpenSource:
         """Return a source that is in the cache. Raises InputError when it is not."""
         entry = self.lock[name]
-        if state(entry) == "no digest":
+        now = state(entry)
+        if now == "no digest":
             raise unlocked(entry)
-        if state(entry) != "ready":
+        if now != "ready":
             raise InputError(
                 Problem("source not in the cache", entry.origin, name, entry.version, f"gpuyard sources pull {name}")
             )

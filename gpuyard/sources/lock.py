@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from gpuyard.errors import InputError, Origin, Problem, listed, nearest
 from gpuyard.manifests.data import is_list, is_map
@@ -127,8 +127,7 @@ def read_lock(path: Path) -> Lock:
     return Lock(path, entries)
 
 
-@dataclass(frozen=True)
-class _Place:
+class _Place(NamedTuple):
     """A value of the file and where it stands."""
 
     path: FieldPath
@@ -199,8 +198,7 @@ def _address(*schemes: str) -> Read:
     def read(place: _Place) -> str:
         text = _text(place)
         # A plain connection inside this machine can be listened to by nobody: tests and local mirrors use it.
-        local = re.match(r"http://(localhost|127\.0\.0\.1)[:/]", text)
-        if not text.startswith(schemes) and not local:
+        if not text.startswith(schemes) and not re.match(r"http://(localhost|127\.0\.0\.1)[:/]", text):
             raise place.refuse("bad address", f"{text}; it must start with {' or '.join(schemes)}")
         return text.rstrip("/")
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -96,7 +95,7 @@ class Registry:
         problem, login = error.problems[0], self._login
         found = "it refuses the" if login.basic or login.identity else "there are no"
         detail = f"{problem.detail}; {found} credentials for {self._host} in {login.place}"
-        return InputError(replace(problem, detail=detail, fix=f"check the address, or docker login {self._host}"))
+        return InputError(problem._replace(detail=detail, fix=f"check the address, or docker login {self._host}"))
 
 
 def _parse(headers: Iterable[str]) -> dict[str, dict[str, str]]:

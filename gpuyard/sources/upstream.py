@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from pydantic_core import from_json
+
 from gpuyard.cache import cache_dir, write_atomically
 from gpuyard.errors import InputError, Origin, Problem
 from gpuyard.manifests import Manifest
@@ -27,14 +29,15 @@ def cached(folder: str, key: Any, make: Callable[[], Any]) -> Any:
 
     key: all inputs, as JSON data. A file that is damaged is made again.
     """
+    # Pydantic is loaded anyway, and its reader takes two thirds of the time of json's.
     text = json.dumps([FORMAT, key], sort_keys=True)
     file = cache_dir(folder) / f"{hashlib.sha256(text.encode()).hexdigest()}.json"
     try:
-        return json.loads(file.read_bytes())
+        return from_json(file.read_bytes())
     except (FileNotFoundError, ValueError):
         content = json.dumps(make(), separators=(",", ":")).encode()
         write_atomically(file, content)
-        return json.loads(content)
+        return from_json(content)
 
 
 def read_manifests(entry: Entry, top: Path, path: str) -> list[Manifest]:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 from gpuyard.manifests.scheduling import GPU, Taint, refusal
 from gpuyard.model.environment import Environment
@@ -17,8 +16,7 @@ Pods = Sequence[tuple[int, Amounts]]
 """Groups of equal pods: how many, and what each asks for."""
 
 
-@dataclass(frozen=True)
-class Nodes:
+class Nodes(NamedTuple):
     """The nodes of one pool.
 
     offer:   what one node has, by resource.

@@ -244,6 +244,20 @@ def test_nothing_that_judges_or_shows_loads_pulumi(arguments: tuple[str, ...]) -
     } == set()
 
 
+def test_a_check_of_what_was_checked_loads_nothing_that_it_does_not_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GPUYARD_CACHE", str(tmp_path))
+    first, second = (loaded_modules("check", "sandbox", "--allow-missing-sources") for _ in range(2))
+    assert "jsonschema_rs" in first
+    assert "gpuyard.manifests.schemas.schema" in second
+    unused = {"jsonschema_rs", "cel_expr_python", "kubernetes_validate", "difflib", "http.client", "ssl"}
+    # Types alone: nothing of it is there at run time.
+    unused |= {"components.gpu_operator.policy"}
+    unused |= {f"gpuyard.sources.{name}" for name in ("build", "charts", "https", "pull")}
+    assert second & unused == set()
+
+
 def test_help_loads_next_to_nothing() -> None:
     modules = loaded_modules("--help")
     assert "click" in modules

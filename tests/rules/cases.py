@@ -42,7 +42,7 @@ class FixtureJob(Job):
     def cpu_roles(self) -> frozenset[str]:
         return frozenset({"ps"})
 
-    @property
+    @cached_property
     def object_name(self) -> str:
         return f"{self.name}-5c1f2a"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -42,7 +41,7 @@ warning  Queue all does not exist
 
 def test_text_names_the_object_where_the_file_does_not_say_more() -> None:
     assert (
-        as_text([replace(UNFIT, message="too large", fix="", written="")])
+        as_text([UNFIT._replace(message="too large", fix="", written="")])
         == """\
 error  too large
   stacks/prod/jobs/llama-70b.yaml:7   PyTorchJob vision/llama-70b-5c1f2a  spec.pytorchReplicaSpecs"""
@@ -102,7 +101,7 @@ def test_json_is_one_object_with_every_field() -> None:
     ],
 )
 def test_what_stands_there(value: Any, text: str, as_data: Any) -> None:
-    finding = replace(BUILT_IN, value=value)
+    finding = BUILT_IN._replace(value=value)
     assert as_text([finding]).splitlines()[1] == f"  Queue research  spec.parent: {text}"
     assert json.loads(as_json([finding], {}))["findings"][0]["value"] == as_data
 

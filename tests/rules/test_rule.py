@@ -53,7 +53,7 @@ def test_a_hit_may_know_a_better_place_and_a_better_fix() -> None:
     def check(rendered: Rendered, context: Context) -> Iterable[Hit]:
         yield Hit(rendered, "", "too many", Origin("a.yaml", 7), "nodes: 8", "nodes: 12")
 
-    findings, _ = run(replace(RULE, check=check), objects=[config_map("a", Origin("a.yaml", 1))])
+    findings, _ = run(RULE._replace(check=check), objects=[config_map("a", Origin("a.yaml", 1))])
 
     assert [(each.origin, each.fix, each.written) for each in findings] == [
         (Origin("a.yaml", 7), "nodes: 8", "nodes: 12")
@@ -61,7 +61,7 @@ def test_a_hit_may_know_a_better_place_and_a_better_fix() -> None:
 
 
 def test_errors_come_first_then_places_in_the_order_of_their_lines() -> None:
-    warning = replace(RULE, id="careful", severity="warning")
+    warning = RULE._replace(id="careful", severity="warning")
     objects = [config_map("a", Origin("a.yaml", 10)), config_map("b", Origin("a.yaml", 9)), config_map("c")]
 
     findings, _ = run(warning, RULE, objects=objects)
@@ -80,7 +80,7 @@ def test_what_cannot_be_judged_is_no_finding() -> None:
     def check(context: Context) -> Iterable[Hit | Unjudged]:
         yield Unjudged("the whole render", f"without {context.skipped[0]}")
 
-    findings, unjudged = run(replace(RULE, scope="render", check=check), objects=[], skipped=("volcano",))
+    findings, unjudged = run(RULE._replace(scope="render", check=check), objects=[], skipped=("volcano",))
 
     assert findings == []
     assert unjudged == [Unjudged("the whole render", "without volcano", rule="no-names")]

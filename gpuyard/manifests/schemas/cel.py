@@ -22,15 +22,16 @@ from gpuyard.manifests.schemas.shapes import Found, is_list, is_map
 if TYPE_CHECKING:
     from cel_expr_python.cel import Env, Expression
 
-_OLD = re.compile(r"\boldSelf\b")
+# `re` compiles each when it is first used.
+_OLD = r"\boldSelf\b"
 _RESERVED = frozenset(
     ["true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if", "import",
      "let", "loop", "package", "namespace", "return", "var", "void", "while"]
 )  # fmt: skip
 _ESCAPES = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}
-_ESCAPED = re.compile(r"__|[-./]")
-_FIELD = re.compile(r"\.([A-Za-z_][A-Za-z0-9_]*)|\['([^']*)'\]")
-_UNDECLARED = re.compile(r"undeclared reference to '([^']*)'")
+_ESCAPED = r"__|[-./]"
+_FIELD = r"\.([A-Za-z_][A-Za-z0-9_]*)|\['([^']*)'\]"
+_UNDECLARED = r"undeclared reference to '([^']*)'"
 # What Kubernetes, which knows all types beforehand, holds against the object and not against the rule.
 _OBJECT_IS_WRONG = ("key not found", "index error")
 
@@ -74,7 +75,7 @@ class Engine:
             try:
                 self._compiled[text] = self._environment.compile(text)
             except RuntimeError as error:  # all that the engine raises
-                names = dict.fromkeys(_UNDECLARED.findall(str(error)))
+                names = dict.fromkeys(re.findall(_UNDECLARED, str(error)))
                 reason = f"the engine has no {', '.join(names)}" if names else " ".join(str(error).split())
                 self._compiled[text] = Failure(reason)
         return self._compiled[text]
@@ -117,7 +118,7 @@ def compares_states(rule: Mapping[str, Any]) -> bool:
 
 @lru_cache(maxsize=1024)
 def _names_old_state(text: str) -> bool:
-    return bool(_OLD.search(text))
+    return bool(re.search(_OLD, text))
 
 
 def run_rule(
@@ -135,7 +136,7 @@ def run_rule(
         if not result.reason.startswith(_OBJECT_IS_WRONG):
             return result
         return Found((), value, f"{result.reason}, which this rule needs: {one_line(text)}")
-    steps = tuple(name or word for name, word in _FIELD.findall(rule.get("fieldPath", "")))
+    steps = tuple(name or word for name, word in re.findall(_FIELD, rule.get("fieldPath", "")))
     return Found(steps, _at(value, steps), _message(engine, rule, data, within))
 
 
@@ -207,4 +208,4 @@ def identifier(name: str) -> str:
     """Return a field's name as rules write it: `__namespace__`, `storage__dash__class`."""
     if name in _RESERVED:
         return f"__{name}__"
-    return _ESCAPED.sub(lambda match: _ESCAPES[match[0]], name)
+    return re.sub(_ESCAPED, lambda match: _ESCAPES[match[0]], name)

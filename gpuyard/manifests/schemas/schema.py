@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -68,7 +67,7 @@ class Schemas:
         more = check_semantics(manifest, ready.place, _no_rules)
         known = {violation.path for violation in found}
         malformed = {violation.path for violation in more if violation.malformed}
-        found = [replace(one, malformed=True) if one.path in malformed else one for one in found]
+        found = [one._replace(malformed=True) if one.path in malformed else one for one in found]
         return _ordered([*found, *(violation for violation in more if violation.path not in known)])
 
     def check_all(self, manifests: Sequence[Manifest]) -> list[list[Violation]]:

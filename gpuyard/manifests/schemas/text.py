@@ -10,15 +10,16 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
-_LABEL_1035 = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
-_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-_QUALIFIED = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
-_PORT_NAME = re.compile(r"(?=.*[a-z])[a-z0-9]+(-[a-z0-9]+)*")
-_ENV = re.compile(r"[ -<>-~]+")
-_CONFIG_KEY = re.compile(r"(?!\.\.?$)(?!\.\.)[-._a-zA-Z0-9]+")
-_PERCENT = re.compile(r"[0-9]+%")
-_ZONE = re.compile(r"(?!-)(?!\.\.?$)[A-Za-z._0-9+-]{1,14}")
+# `re` compiles each when it is first used.
+_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_LABEL_1035 = r"[a-z]([-a-z0-9]*[a-z0-9])?"
+_SUBDOMAIN = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
+_QUALIFIED = r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?"
+_PORT_NAME = r"(?=.*[a-z])[a-z0-9]+(-[a-z0-9]+)*"
+_ENV = r"[ -<>-~]+"
+_CONFIG_KEY = r"(?!\.\.?$)(?!\.\.)[-._a-zA-Z0-9]+"
+_PERCENT = r"[0-9]+%"
+_ZONE = r"(?!-)(?!\.\.?$)[A-Za-z._0-9+-]{1,14}"
 
 _MONTHS = {name: number for number, name in enumerate(
     ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"), start=1)}  # fmt: skip
@@ -31,7 +32,7 @@ _SCHEDULE: tuple[tuple[str, int, int, dict[str, int]], ...] = (
     ("day of the week", 0, 6, _DAYS),
 )
 _DESCRIPTORS = ("@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly")
-_EVERY = re.compile(r"@every ([0-9]+(\.[0-9]*)?(ns|us|ms|s|m|h))+")
+_EVERY = r"@every ([0-9]+(\.[0-9]*)?(ns|us|ms|s|m|h))+"
 
 
 @lru_cache(maxsize=4096)
@@ -91,7 +92,7 @@ def port_name_problem(name: str) -> str:
 @lru_cache(maxsize=4096)
 def env_problem(name: str) -> str:
     """The name of an environment variable."""
-    return "" if _ENV.fullmatch(name) else f"`{name}` must be printable ASCII characters without ="
+    return "" if re.fullmatch(_ENV, name) else f"`{name}` must be printable ASCII characters without ="
 
 
 @lru_cache(maxsize=4096)
@@ -118,14 +119,14 @@ def count_or_percent_problem(value: object, *, most: int | None = None) -> str:
         return ""
     if isinstance(value, int):
         return f"{value} is negative" if value < 0 else ""
-    if not _PERCENT.fullmatch(value):
+    if not re.fullmatch(_PERCENT, value):
         return f'"{value}" must be a whole number, or a percentage such as "25%"'
     return f"{value} is more than {most}%" if most is not None and int(value[:-1]) > most else ""
 
 
 def time_zone_problem(name: str) -> str:
     """The form of a time zone's name; whether it exists is known to the cluster alone."""
-    if name.lower() == "local" or not all(_ZONE.fullmatch(part) for part in name.split("/")):
+    if name.lower() == "local" or not all(re.fullmatch(_ZONE, part) for part in name.split("/")):
         return f"`{name}` is no time zone; write one such as Europe/Zurich or Etc/UTC"
     return ""
 
@@ -135,7 +136,7 @@ def schedule_problem(schedule: str) -> str:
     if "TZ" in schedule:
         return "a time zone does not stand in the schedule; use timeZone"
     if schedule.startswith("@"):
-        known = schedule in _DESCRIPTORS or _EVERY.fullmatch(schedule)
+        known = schedule in _DESCRIPTORS or re.fullmatch(_EVERY, schedule)
         return "" if known else f"`{schedule}` is no schedule; accepted: {', '.join(_DESCRIPTORS)}, @every 1h30m"
     fields = schedule.split()
     if len(fields) != len(_SCHEDULE):
@@ -164,7 +165,7 @@ def _range_problem(part: str, low: int, high: int, names: dict[str, int]) -> str
     return "" if ends == sorted(ends) else f"{span} ends before it begins"
 
 
-def _shape_problem(text: str, pattern: re.Pattern[str], limit: int, shape: str) -> str:
-    if not pattern.fullmatch(text):
+def _shape_problem(text: str, pattern: str, limit: int, shape: str) -> str:
+    if not re.fullmatch(pattern, text):
         return f"`{text}` must be {shape}"
     return f"{len(text)} characters; at most {limit}" if len(text) > limit else ""

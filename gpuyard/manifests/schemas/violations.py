@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gpuyard.errors import listed, nearest
 from gpuyard.manifests.data import below
@@ -26,8 +25,7 @@ _COMBINATIONS = ("allOf", "anyOf", "oneOf")
 _LONGEST_MESSAGE = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Violation:
+class Violation(NamedTuple):
     """One field of an object that the API server would refuse or drop.
 
     path:    JSON path inside the object: "spec.template.spec.containers[0].imagee".

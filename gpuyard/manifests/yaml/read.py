@@ -28,8 +28,10 @@ MAX_VALUES = 1_000_000
 MAX_PROBLEMS = 100
 """What one message names at most."""
 
-# What libyaml accepts; it would name the position in bytes, not the line.
-_CONTROL = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
+# What libyaml refuses; it would name the position in bytes, not the line. `re` compiles each when it is first used: the
+# second takes as long as to read ten files, and few files have more than ASCII.
+_ASCII_CONTROL = "[^\t\n\r\x20-\x7e]"
+_CONTROL = "[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
 _TAG = "tag:yaml.org,2002:"
 _RESOLVED_TAGS = frozenset(_TAG + name for name in ("int", "float", "bool", "null"))
 
@@ -339,7 +341,7 @@ def _decode(text: str | bytes, file: str) -> str:
                 )
             ) from error
     text = text.removeprefix("\ufeff")
-    found = _CONTROL.search(text)
+    found = re.search(_ASCII_CONTROL if text.isascii() else _CONTROL, text)
     if found:
         raise InputError(
             Problem(

@@ -17,26 +17,31 @@ _TRUE = frozenset(["true", "True", "TRUE"])
 _FALSE = frozenset(["false", "False", "FALSE"])
 _TRUE_1_1 = frozenset(["yes", "Yes", "YES", "on", "On", "ON"])
 _FALSE_1_1 = frozenset(["no", "No", "NO", "off", "Off", "OFF"])
-_SPECIAL = re.compile(r"(?P<sign>[-+]?)\.(?:inf|Inf|INF)|\.(?P<nan>nan|NaN|NAN)")
+_SPECIAL = {
+    **{f"{sign}.{word}": float(f"{sign}inf") for sign in ("", "+", "-") for word in ("inf", "Inf", "INF")},
+    **dict.fromkeys([".nan", ".NaN", ".NAN"], math.nan),
+}
 
-_GO_INTEGER = re.compile(r"([-+]?)(?:0[bB]([01]+)|0[oO]?([0-7]+)|0[xX]([0-9a-fA-F]+)|(0|[1-9][0-9]*))")
-_NUMBER = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+# `re` compiles each when it is first matched and keeps it: together they take longer than to read most files.
+_GO_INTEGER = r"([-+]?)(?:0[bB]([01]+)|0[oO]?([0-7]+)|0[xX]([0-9a-fA-F]+)|(0|[1-9][0-9]*))"
+_NUMBER = r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"
 
-_INTEGER_1_1 = re.compile(
-    r"([-+]?)(?:0b([01_]+)|0([0-7_]+)|0x([0-9a-fA-F_]+)|(0|[1-9][0-9_]*)|([1-9][0-9_]*(?::[0-5]?[0-9])+))"
-)
-_FLOAT_1_1 = re.compile(
+_INTEGER_1_1 = r"([-+]?)(?:0b([01_]+)|0([0-7_]+)|0x([0-9a-fA-F_]+)|(0|[1-9][0-9_]*)|([1-9][0-9_]*(?::[0-5]?[0-9])+))"
+_FLOAT_1_1 = (
     r"[-+]?[0-9][0-9_]*\.[0-9_]*(?:[eE][-+][0-9]+)?|\.[0-9][0-9_]*(?:[eE][-+][0-9]+)?"
     r"|(?P<base60>[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+\.[0-9_]*)"
 )
-_DATE_1_1 = re.compile(
+_DATE_1_1 = (
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]{4}-[0-9][0-9]?-[0-9][0-9]?(?:[Tt]|[ \t]+)[0-9][0-9]?:[0-9]{2}:[0-9]{2}"
     r"(?:\.[0-9]*)?(?:[ \t]*(?:Z|[-+][0-9][0-9]?(?::[0-9]{2})?))?"
 )
-_INTEGER_1_2 = re.compile(r"([-+]?[0-9]+)|0o([0-7]+)|0x([0-9a-fA-F]+)")
+_INTEGER_1_2 = r"([-+]?[0-9]+)|0o([0-7]+)|0x([0-9a-fA-F]+)"
 
 # No reader sees more than text in a scalar that starts otherwise.
 _FIRST = frozenset("0123456789+-.~=yYnNtTfFoO<")
+_STARTS = frozenset("0123456789+-.")
+_IN_NUMBERS = frozenset("0123456789+-._:eEoObBxXtTZ \t")
+"""What numbers and dates start with and are made of, beside the letters of a hexadecimal one."""
 
 
 def resolve_as_kubectl(text: str) -> Scalar:
@@ -63,12 +68,16 @@ def readings(text: str) -> list[str]:
     """
     if text and text[0] not in _FIRST:
         return ["text"]
+    if _is_decimal(text):
+        return [_describe(int(text))]
     found = {_describe(_resolve_as_go_yaml(text)), _describe_1_1(text), _describe(_resolve_1_2(text))}
     return sorted(found, key=lambda reading: (reading == "text", reading))
 
 
 def resolve_unambiguous(text: str) -> Scalar:
     """Return the value of a plain scalar that has one reading."""
+    if _is_decimal(text):
+        return int(text)
     return _resolve_1_2(text) if not text or text[0] in _FIRST else text
 
 
@@ -90,10 +99,17 @@ def _keyword(text: str) -> Scalar:
         return True
     if text in _FALSE:
         return False
-    special = _SPECIAL.fullmatch(text)
-    if special:
-        return math.nan if special["nan"] else float(f"{special['sign']}inf")
-    return text
+    return _SPECIAL.get(text, text)
+
+
+def _may_be_number(text: str) -> bool:
+    """Return False for what is a number or a date to no reader. Most text is told so, without an expression."""
+    return text[:1] in _STARTS and text.count(".") < 2 and (_IN_NUMBERS.issuperset(text) or "x" in text or "X" in text)
+
+
+def _is_decimal(text: str) -> bool:
+    """Return whether a scalar is a whole number as all readers write it; longer ones go the long way."""
+    return text.isdigit() and text.isascii() and (text[0] != "0" or text == "0") and len(text) < 19
 
 
 def _integer(sign: str, *digits: tuple[str | None, int]) -> int | float:
@@ -114,19 +130,19 @@ def _resolve_as_go_yaml(text: str) -> Scalar:
     known = _keyword(text)
     if not isinstance(known, str):
         return known
-    if first == ".":
+    if first == "." and _may_be_number(text):
         # Only this path keeps underscores, which no number may then have.
-        return _finite(text) if _NUMBER.fullmatch(text) else text
-    if first not in "0123456789+-":
+        return _finite(text) if re.fullmatch(_NUMBER, text) else text
+    if not _may_be_number(text):
         return text
     plain = text.replace("_", "")
-    match = _GO_INTEGER.fullmatch(plain)
+    match = re.fullmatch(_GO_INTEGER, plain)
     if match:
         number = _integer(match[1], (match[2], 2), (match[3], 8), (match[4], 16), (match[5], 10))
         # Signed 64 bits, or unsigned ones when there is no sign.
         if -(2**63) <= number < 2**63 or (not match[1] and number < 2**64):
             return number
-    return _finite(plain, text) if _NUMBER.fullmatch(plain) else text
+    return _finite(plain, text) if re.fullmatch(_NUMBER, plain) else text
 
 
 def _finite(plain: str, text: str | None = None) -> float | str:
@@ -142,9 +158,11 @@ def _describe_1_1(text: str) -> str:
         return "false"
     if text in ("=", "<<"):
         return "an error"
-    if _DATE_1_1.fullmatch(text):
+    if not _may_be_number(text):
+        return _describe(_keyword(text))
+    if re.fullmatch(_DATE_1_1, text):
         return "a date"
-    match = _INTEGER_1_1.fullmatch(text)
+    match = re.fullmatch(_INTEGER_1_1, text)
     if match:
         if match[6]:
             return _describe(_base60(text.replace("_", "")))
@@ -152,7 +170,7 @@ def _describe_1_1(text: str) -> str:
         stripped = [(digits and digits.replace("_", ""), base) for digits, base in bases]
         # `0_` and `0x_` match and have no digits: PyYAML fails on them.
         return "an error" if "" in [digits for digits, _ in stripped] else _describe(_integer(match[1], *stripped))
-    match = _FLOAT_1_1.fullmatch(text)
+    match = re.fullmatch(_FLOAT_1_1, text)
     if match:
         plain = text.replace("_", "")
         return _describe(_base60(plain) if match["base60"] else float(plain))
@@ -167,7 +185,9 @@ def _base60(text: str) -> int | float:
 
 
 def _resolve_1_2(text: str) -> Scalar:
-    match = _INTEGER_1_2.fullmatch(text)
+    if not _may_be_number(text):
+        return _keyword(text)
+    match = re.fullmatch(_INTEGER_1_2, text)
     if match:
         return _integer("", (match[1], 10), (match[2], 8), (match[3], 16))
-    return float(text) if _NUMBER.fullmatch(text) else _keyword(text)
+    return float(text) if re.fullmatch(_NUMBER, text) else _keyword(text)

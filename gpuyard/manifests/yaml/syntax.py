@@ -8,7 +8,7 @@ from yaml.error import MarkedYAMLError
 
 from gpuyard.errors import Origin, Problem
 
-_BREAKS = re.compile("\r\n|[\r\n\x85\u2028\u2029]")
+_BREAKS = "\r\n|[\r\n\x85\u2028\u2029]"
 
 # By a part of libyaml's message: what is wrong, what to do, and whether the place to look at is where it began.
 # {line} is the line where it began, {word} the text at the place that libyaml names.
@@ -82,7 +82,7 @@ def syntax_problem(error: MarkedYAMLError, text: str, file: str) -> Problem:
     place = error.problem_mark or error.context_mark
     line, column = (place.line, place.column) if place else (0, 0)
     began = error.context_mark.line if error.context_mark else line
-    lines = _BREAKS.split(text.rstrip("\r\n"))
+    lines = re.split(_BREAKS, text.rstrip("\r\n"))
     # What is missing at the end of the file is missing after its last line.
     line = min(line, len(lines) - 1)
     source = lines[line]

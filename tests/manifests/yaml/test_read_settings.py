@@ -175,6 +175,11 @@ def test_what_all_readers_agree_on_is_accepted(value: str):
             "  fix: name an anchor that stands before a map",
         ),
         (
+            "a: ü\nb: x\x9b0m\n",
+            "control character\n  team.yaml:2\n  U+009B is not allowed in YAML\n"
+            "  fix: delete it, or write it as an escape in double quotes",
+        ),
+        (
             "a: 1\nb: x\x1b[0m\n",
             "control character\n  team.yaml:2\n  U+001B is not allowed in YAML\n"
             "  fix: delete it, or write it as an escape in double quotes",
@@ -198,7 +203,7 @@ def test_what_all_readers_agree_on_is_accepted(value: str):
             "  fix: write it flatter, without an alias inside its own anchor",
         ),
     ],
-    ids=["infinity", "tag", "merge", "control", "bytes", "size", "depth", "cycle"],
+    ids=["infinity", "tag", "merge", "wide control", "control", "bytes", "size", "depth", "cycle"],
 )
 def test_what_is_refused_for_another_reason(text: str | bytes, said: str):
     assert problem(text) == f"error  {said}"
