@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from gpuyard.manifests import Rendered
 from gpuyard.manifests.data import at, below
 from gpuyard.rules import Context, Hit, Rule
 from policies.shared.gangs import Gang, gangs, policy_path, whole_number
@@ -16,16 +17,22 @@ SCHEDULERS = {"volcano": "volcano", "none": "default-scheduler"}
 FOREIGN_LABELS = {"kueue.x-k8s.io/queue-name": "Kueue", "kai.scheduler/queue": "KAI", "runai/queue": "Run:ai"}
 
 
-def check(context: Context) -> Iterator[Hit]:
-    mode = context.environment.scheduling.gang
-    good: set[tuple[Any, ...]] = set()
-    for gang in gangs(context).values():
-        labels: Mapping[str, str] = at(gang.rendered.manifest, "metadata", "labels") or {}
-        alike = *gang.shape, *labels
-        if alike not in good:
-            found = [*_other_owners(gang, labels, mode), *_size(gang, mode)]
-            yield from found
-            good.update(() if found else [alike])
+def check(rendered: Rendered, context: Context) -> Iterator[Hit]:
+    gang = gangs(context).get(id(rendered))
+    if not gang:
+        return
+    mode, good = context.environment.scheduling.gang, context.once(_good)
+    labels: Mapping[str, str] = at(rendered.manifest, "metadata", "labels") or {}
+    alike = *gang.shape, *labels
+    if alike not in good:
+        found = [*_other_owners(gang, labels, mode), *_size(gang, mode)]
+        yield from found
+        good.update(() if found else [alike])
+
+
+def _good(context: Context) -> set[tuple[Any, ...]]:
+    """Return what the gangs that were found good have in common, see `Gang.shape`."""
+    return set()
 
 
 def _size(gang: Gang, mode: str) -> Iterator[Hit]:
@@ -91,7 +98,7 @@ def _other_owners(gang: Gang, labels: Mapping[str, str], mode: str) -> Iterator[
 
 RULE = Rule(
     id="gang-min-available",
-    scope="render",
+    scope="object",
     severity="error",
     why="Two jobs that each start in part can hold each other's GPUs for ever.",
     fix="set runPolicy.schedulingPolicy.minAvailable to the number of pods",

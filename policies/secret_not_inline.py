@@ -17,23 +17,25 @@ _credential = lru_cache(maxsize=65536)(credential)
 """Jobs say the same words over and over."""
 
 
-def check(context: Context) -> Iterator[Hit]:
-    for kind in ("ConfigMap", "Secret"):
-        for rendered in context.by_kind.get(kind, ()):
-            yield from _data(rendered)
-    # By `id`: pods and variables that were looked at and found good; many objects share them.
-    good: set[int] = set()
-    for rendered in context.objects:
-        for path, pod in rendered.pods:
-            if id(pod) not in good:
-                found = [
-                    hit
-                    for group in ("initContainers", "containers")
-                    for index, container in maps_at(pod, group)
-                    for hit in _container(rendered, container, (*path, group, index), context, good)
-                ]
-                yield from found
-                good.update(() if found else [id(pod)])
+def check(rendered: Rendered, context: Context) -> Iterator[Hit]:
+    if rendered.manifest["kind"] in ("ConfigMap", "Secret"):
+        yield from _data(rendered)
+    for path, pod in rendered.pods:
+        good = context.once(_good)
+        if id(pod) not in good:
+            found = [
+                hit
+                for group in ("initContainers", "containers")
+                for index, container in maps_at(pod, group)
+                for hit in _container(rendered, container, (*path, group, index), context, good)
+            ]
+            yield from found
+            good.update(() if found else [id(pod)])
+
+
+def _good(context: Context) -> set[int]:
+    """Return the `id` of pods and variables that were looked at and found good; many objects share them."""
+    return set()
 
 
 def _data(rendered: Rendered) -> Iterator[Hit]:
@@ -79,7 +81,7 @@ _VARIABLE = "put it into a Secret, that into an environment variable, and write 
 
 RULE = Rule(
     id="secret-not-inline",
-    scope="render",
+    scope="object",
     severity="error",
     why="What stands in an object also stands in the repository, the diff, the state file and the cluster's audit log.",
     fix="keep it in a Secret and name that: env: {NAME: {secret: ..., key: ...}}",

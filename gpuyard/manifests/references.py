@@ -122,8 +122,8 @@ def _parts(pods: Pods) -> list[Any]:
         last = pod
         parts += [path, *map(id, map(pod.get, _NAMING))]
         for group in _CONTAINERS:
-            for _, container in maps_at(pod, group) if group in pod else ():
-                parts += [group, id(container.get("envFrom"))]
+            for index, container in maps_at(pod, group) if group in pod else ():
+                parts += [group, index, id(container.get("envFrom"))]
                 if is_list(variables := container.get("env")):
                     parts += [
                         (number, id(one)) for number, one in enumerate(variables) if is_map(one) and "valueFrom" in one
