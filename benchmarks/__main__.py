@@ -129,6 +129,9 @@ def measure(work: Path, short: bool) -> tuple[list[Bar], dict[str, Any]]:
         if helm and not short:
             commands["helm, jobs alone"] = [helm, "template", "jobs", folder / "chart"]
         runs[size] = in_turns(commands, 1 if short else 5)
+        if size == SIZES[2] and not short:
+            # They take minutes, and their own noise is little against that.
+            runs[size] |= in_turns({what: step(jobs[size], what) for what in ("pyyaml", "pulumi")}, 1)
     print("shipped prod", file=sys.stderr)
     run(GPUYARD)
     shipped = assemble.build(assemble.load(NAME, assemble.ROOT / "stacks"), allow_missing=True)
@@ -198,6 +201,8 @@ def show(bars: Sequence[Bar], numbers: Mapping[str, Any]) -> None:
     for tool in dict.fromkeys(tool for column in columns for tool in numbers["cpu"][column]):
         values = [numbers["cpu"][column].get(tool) for column in columns]
         print(f"  {tool:40}" + "".join("             -" if value is None else f"{value:14.2f}" for value in values))
+    if "kubectl" not in numbers["missing"]:
+        print("  kustomize is quadratic: at 10,200 objects it takes many minutes, and is not measured")
     for tool in numbers["missing"]:
         print(f"  {tool} is not on this machine: not measured")
     if numbers["skipped"]:
