@@ -65,10 +65,10 @@ def maps_at(value: Any, *path: str | int) -> list[tuple[int, Mapping[str, Any]]]
     return [(index, each) for index, each in enumerate(found) if is_map(each)] if is_list(found) else []
 
 
-def texts_at(value: Any, *path: str | int) -> list[tuple[int, str]]:
-    """Return (index, text) of the texts in the list at a path."""
+def texts_at(value: Any, *path: str | int) -> list[str]:
+    """Return the texts in the list at a path."""
     found = at(value, *path)
-    return [(index, each) for index, each in enumerate(found) if isinstance(each, str)] if is_list(found) else []
+    return [each for each in found if isinstance(each, str)] if is_list(found) else []
 
 
 def below(path: str, *steps: str | int) -> str:

@@ -224,8 +224,8 @@ def _guards(
         reasons = {one: _LISTENS for server in answering for one in configurations[server]}
         reasons |= dict.fromkeys((who, *answering), _CHECKED)
         for _, rule in maps_at(webhook, "rules"):
-            for _, group in texts_at(rule, "apiGroups"):
-                for _, resource in texts_at(rule, "resources"):
+            for group in texts_at(rule, "apiGroups"):
+                for resource in texts_at(rule, "resources"):
                     name, _, part = resource.partition("/")
                     # A rule on `pods/binding` says nothing about creating a pod.
                     if part in ("", "*"):

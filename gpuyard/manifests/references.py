@@ -193,7 +193,7 @@ def made_in_cluster(manifest: Mapping[str, Any]) -> Iterator[Identity]:
     if who.kind == "Job":
         for _, pod in pod_specs(manifest):
             for _, container in maps_at(pod, "containers"):
-                words = [word for field in ("command", "args") for _, word in texts_at(container, field)]
+                words = [word for field in ("command", "args") for word in texts_at(container, field)]
                 for flag, value in pairwise(" ".join(words).replace("=", " ").split()):
                     if flag.lstrip("-") in ("secret", "secret-name"):
                         yield Identity("", "Secret", who.namespace, value)

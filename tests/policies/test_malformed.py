@@ -9,27 +9,18 @@ from typing import Any
 import pytest
 
 from gpuyard.manifests import Rendered
-from gpuyard.manifests.data import at, is_list, is_map
+from gpuyard.manifests.data import at
 from gpuyard.manifests.graph import Graph
 from gpuyard.manifests.pods import Path
 from gpuyard.model.registry import Build
 from infra import assemble
-from tests.policies.damage import GONE, places, put
+from tests.damage import GONE, damage, places, put
 
 ENVIRONMENT = assemble.load("prod")
 BUILT = assemble.build(ENVIRONMENT, allow_missing=True)
 OBJECTS = BUILT.objects
 MOST = 80
 """Places of one object that are damaged."""
-
-
-def damage(value: Any) -> list[Any]:
-    """Return what takes the place of a value: nothing, null, and what is of another type."""
-    if is_map(value):
-        return [GONE, None, {}, [], "text", 7, {"a": None}, {"a": "text"}]
-    if is_list(value):
-        return [GONE, None, [], {}, "text", 7, [None], ["text"], [7]]
-    return [GONE, None, {}, [], 7 if isinstance(value, str) else "text"]
 
 
 def damaged(one: Rendered) -> Iterator[Rendered]:

@@ -17,7 +17,7 @@ from gpuyard.manifests.yaml.emit import each_yaml
 from gpuyard.model.environment import Environment
 from gpuyard.model.registry import Build
 from infra import assemble
-from tests.policies.damage import places, put
+from tests.damage import places, put
 
 WRONG: dict[type, Any] = {str: "Wrong value!", int: 99, bool: "text"}
 """What takes the place of a value of a type; that of a map or a list is an empty one."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from gpuyard.diff.facts import Fact, Risk, Told, View
 from gpuyard.diff.state import State
 from gpuyard.errors import listed
 from gpuyard.manifests import Manifest
+from gpuyard.manifests.data import at, map_at, maps_at, text_at, texts_at
 from gpuyard.manifests.diff import Change
 
 
@@ -58,14 +59,15 @@ def _binding(change: Change, view: View) -> Iterator[Told]:
     manifest = change.rendered.manifest
     if change.after is None or change.identity.namespace in view.new_namespaces:
         return
-    same_role = change.before is not None and change.before.manifest["roleRef"] == manifest["roleRef"]
+    role = map_at(manifest, "roleRef")
+    same_role = change.before is not None and at(change.before.manifest, "roleRef") == role
     old = set(_subjects(change.before.manifest)) if change.before and same_role else set[str]()
     new = [one for one in _subjects(manifest) if one not in old]
     if new:
-        role = manifest["roleRef"]
-        grants = _granted(role, change.identity.namespace, view.after)
-        risk = "high" if role["name"] == "cluster-admin" else _risk(grants)
-        yield Told(risk, f"gives {listed(new)} the {role['kind']} {role['name']}{_most(grants)}")
+        kind, name = text_at(role, "kind"), text_at(role, "name")
+        grants = _granted(kind, name, change.identity.namespace, view.after)
+        risk = "high" if name == "cluster-admin" else _risk(grants)
+        yield Told(risk, f"gives {listed(new)} the {kind} {name}{_most(grants)}")
 
 
 def _most(grants: Iterable[Grant]) -> str:
@@ -74,22 +76,22 @@ def _most(grants: Iterable[Grant]) -> str:
 
 
 def _grants(role: Manifest) -> Iterator[Grant]:
-    for rule in role.get("rules") or ():
-        for verb in rule.get("verbs") or ():
-            for path in rule.get("nonResourceURLs") or ():
+    for _, rule in maps_at(role, "rules"):
+        for verb in texts_at(rule, "verbs"):
+            for path in texts_at(rule, "nonResourceURLs"):
                 yield Grant("", path, verb)
-            for group in rule.get("apiGroups") or ():
-                for resource in rule.get("resources") or ():
-                    for name in rule.get("resourceNames") or ("",):
+            for group in texts_at(rule, "apiGroups"):
+                for resource in texts_at(rule, "resources"):
+                    for name in texts_at(rule, "resourceNames") or ("",):
                         yield Grant(group, resource, verb, name)
 
 
-def _granted(role: Mapping[str, Any], namespace: str, state: State) -> list[Grant]:
-    where = namespace if role["kind"] == "Role" else ""
+def _granted(kind: str, name: str, namespace: str, state: State) -> list[Grant]:
+    where = namespace if kind == "Role" else ""
     return [
         grant
-        for one in state.by_kind.get(role["kind"], ())
-        if one["metadata"]["name"] == role["name"] and one["metadata"].get("namespace", "") == where
+        for one in state.by_kind.get(kind, ())
+        if one["metadata"]["name"] == name and one["metadata"].get("namespace", "") == where
         for grant in _grants(one)
     ]
 
@@ -99,8 +101,8 @@ def _holders(role: Manifest, state: State) -> list[str]:
     found: list[str] = []
     for kind in ("RoleBinding", "ClusterRoleBinding"):
         for binding in state.by_kind.get(kind, ()):
-            wanted = binding["roleRef"]
-            if (wanted["kind"], wanted["name"]) == (role["kind"], role["metadata"]["name"]) and (
+            wanted = text_at(binding, "roleRef", "kind"), text_at(binding, "roleRef", "name")
+            if wanted == (role["kind"], role["metadata"]["name"]) and (
                 role["kind"] == "ClusterRole" or binding["metadata"].get("namespace", "") == namespace
             ):
                 found += _subjects(binding)
@@ -110,8 +112,8 @@ def _holders(role: Manifest, state: State) -> list[str]:
 def _subjects(binding: Manifest) -> list[str]:
     """Return `Group vision`, `ServiceAccount monitoring/prometheus`."""
     return [
-        f"{one['kind']} {one['namespace']}/{one['name']}" if one.get("namespace") else f"{one['kind']} {one['name']}"
-        for one in binding.get("subjects") or ()
+        f"{text_at(one, 'kind')} {'/'.join(filter(None, (text_at(one, 'namespace'), text_at(one, 'name'))))}"
+        for _, one in maps_at(binding, "subjects")
     ]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from gpuyard.diff.facts import Fact, Told, View
 from gpuyard.errors import listed
 from gpuyard.manifests import Rendered
-from gpuyard.manifests.data import at
+from gpuyard.manifests.data import at, map_at, maps_at, text_at, texts_at
 from gpuyard.manifests.diff import Change
 
 _LEVELS = ("privileged", "baseline", "restricted")
@@ -19,7 +19,7 @@ def _webhooks(change: Change, view: View) -> Iterator[Told]:
     old, new = _by_name(change.before), _by_name(change.after)
     for name, webhook in new.items():
         former = old.get(name)
-        service: Mapping[str, Any] = at(webhook, "clientConfig", "service") or {}
+        service = map_at(webhook, "clientConfig", "service")
         who = f"Service {service.get('namespace')}/{service.get('name')}" if service else "its server"
         strict = webhook.get("failurePolicy", "Fail") == "Fail"
         down = f"{'refused' if strict else 'not checked'} while {who} does not answer"
@@ -35,17 +35,17 @@ def _webhooks(change: Change, view: View) -> Iterator[Told]:
 
 
 def _by_name(rendered: Rendered | None) -> dict[str, Mapping[str, Any]]:
-    return {one["name"]: one for one in rendered.manifest.get("webhooks") or ()} if rendered else {}
+    return {text_at(one, "name"): one for _, one in maps_at(rendered.manifest, "webhooks")} if rendered else {}
 
 
 def _what(webhook: Mapping[str, Any]) -> str:
-    return listed({resource for rule in webhook.get("rules") or () for resource in rule.get("resources") or ()})
+    return listed({resource for _, rule in maps_at(webhook, "rules") for resource in texts_at(rule, "resources")})
 
 
 def _kinds(change: Change, view: View) -> Iterator[Told]:
     if change.before is None:
         return
-    kind = change.before.manifest["spec"]["names"]["kind"]
+    kind = text_at(change.before.manifest, "spec", "names", "kind")
     if change.after is None:
         if change.before.lifecycle.retain:
             yield Told("low", f"stays in the cluster with every {kind}; nobody upgrades it any more")
@@ -53,7 +53,7 @@ def _kinds(change: Change, view: View) -> Iterator[Told]:
             yield Told("high", f"every {kind} of every namespace is deleted")
         return
     old, new = (
-        [one["name"] for one in side.manifest["spec"].get("versions") or () if one.get("served")]
+        [text_at(one, "name") for _, one in maps_at(side.manifest, "spec", "versions") if one.get("served")]
         for side in (change.before, change.after)
     )
     if gone := [name for name in old if name not in new]:

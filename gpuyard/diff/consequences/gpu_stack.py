@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpuyard.diff.facts import Fact, Told, View, jobs_there, nodes_text
-from gpuyard.manifests.data import at
+from gpuyard.manifests.data import at, map_at
 from gpuyard.manifests.diff import Change
 
 _DRIVER_IMAGES = ("/driver:", "/driver@", "/k8s-driver-manager:", "/k8s-driver-manager@")
@@ -21,7 +21,7 @@ def is_driver(pod: Mapping[str, Any]) -> bool:
 def _driver(change: Change, view: View) -> Iterator[Told]:
     if change.verb != "changed":
         return
-    driver: Mapping[str, Any] = at(change.rendered.manifest, "spec", "driver") or {}
+    driver = map_at(change.rendered.manifest, "spec", "driver")
     fields = [one for one in change.touched("spec", "driver") if one.path[:3] != ("spec", "driver", "upgradePolicy")]
     pools = [pool for pool in view.after.pools if pool.gpus]
     if not fields or not pools:

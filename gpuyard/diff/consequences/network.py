@@ -8,6 +8,7 @@ from typing import Any
 from gpuyard.diff.facts import Fact, Told, View
 from gpuyard.diff.state import State
 from gpuyard.manifests import Manifest
+from gpuyard.manifests.data import is_map, map_at, maps_at, text_at, texts_at
 from gpuyard.manifests.diff import Change
 
 _PEERS = {"Ingress": "from", "Egress": "to"}
@@ -49,17 +50,16 @@ def _lets_through(before: Manifest | None, after: Manifest, direction: str, view
 
 
 def _rules(policy: Manifest, field: str) -> list[Mapping[str, Any]]:
-    return policy["spec"].get(field) or []
+    return [rule for _, rule in maps_at(policy, "spec", field)]
 
 
 def _types(policy: Manifest) -> list[str]:
     """Return the directions in which a policy isolates; left out, ingress, and egress where it has rules for that."""
-    spec = policy["spec"]
-    return spec.get("policyTypes") or ["Ingress", *(["Egress"] if spec.get("egress") else [])]
+    return texts_at(policy, "spec", "policyTypes") or ["Ingress", *(["Egress"] if _rules(policy, "egress") else [])]
 
 
 def _selector(policy: Manifest) -> Mapping[str, Any]:
-    return policy["spec"].get("podSelector") or {}
+    return map_at(policy, "spec", "podSelector")
 
 
 def _isolated(policy: Manifest, direction: str, state: State) -> bool:
@@ -75,34 +75,36 @@ def _isolated(policy: Manifest, direction: str, state: State) -> bool:
 
 def _covers(old: Mapping[str, Any], new: Mapping[str, Any], peers: str) -> bool:
     """Return whether the older rule lets through all that the newer one does. A rule without a list allows all."""
-    return all(
-        not old.get(field) or (new.get(field) and all(one in old[field] for one in new[field]))
-        for field in (peers, "ports")
-    )
+    for field in (peers, "ports"):
+        allowed, wanted = maps_at(old, field), maps_at(new, field)
+        if allowed and not (wanted and all(any(one == other for _, other in allowed) for _, one in wanted)):
+            return False
+    return True
 
 
 def _words(rule: Mapping[str, Any], peers: str) -> str:
-    who = ", ".join(_peer(one) for one in rule.get(peers) or ()) or "everybody"
-    ports = ", ".join(_port(one) for one in rule.get("ports") or ()) or "every port"
+    who = ", ".join(_peer(one) for _, one in maps_at(rule, peers)) or "everybody"
+    ports = ", ".join(_port(one) for _, one in maps_at(rule, "ports")) or "every port"
     return f"{peers} {who} at {ports}"
 
 
 def _peer(peer: Mapping[str, Any]) -> str:
-    if block := peer.get("ipBlock"):
-        return str(block["cidr"])
+    if block := text_at(peer, "ipBlock", "cidr"):
+        return block
     parts = [
         f"{noun} {_labels(selector)}"
         for noun, selector in (("namespaces", peer.get("namespaceSelector")), ("pods", peer.get("podSelector")))
-        if selector is not None
+        if is_map(selector)
     ]
     return " and ".join(parts)
 
 
 def _labels(selector: Mapping[str, Any]) -> str:
-    labels: Mapping[str, str] = selector.get("matchLabels") or {}
-    expressions: list[Mapping[str, Any]] = selector.get("matchExpressions") or []
-    parts = [f"{key}={value}" for key, value in labels.items()]
-    parts += [f"{one['key']} {one['operator']} {','.join(one.get('values') or [])}".rstrip() for one in expressions]
+    parts = [f"{key}={value}" for key, value in map_at(selector, "matchLabels").items()]
+    parts += [
+        f"{text_at(one, 'key')} {text_at(one, 'operator')} {','.join(texts_at(one, 'values'))}".rstrip()
+        for _, one in maps_at(selector, "matchExpressions")
+    ]
     return " ".join(parts) or "of any label"
 
 

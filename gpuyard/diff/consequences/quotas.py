@@ -9,10 +9,11 @@ from gpuyard.diff.facts import Fact, Told, View, count
 from gpuyard.diff.state import JobState, State
 from gpuyard.errors import listed
 from gpuyard.manifests import Manifest
-from gpuyard.manifests.data import at
+from gpuyard.manifests.data import at, map_at
 from gpuyard.manifests.diff import Change
 from gpuyard.manifests.quantity import parse_quantity
 from gpuyard.manifests.scheduling import GPU
+from gpuyard.manifests.schemas.amounts import amount_problem
 
 _HARD_GPU = f"requests.{GPU}"
 
@@ -20,8 +21,8 @@ _HARD_GPU = f"requests.{GPU}"
 def gpus_of_queue(state: State, name: str) -> int | None:
     """Return the GPUs that a queue may use; None for no queue and for one without a limit."""
     for queue in state.by_kind.get("Queue", ()):
-        if queue["metadata"]["name"] == name and (has := at(queue, "spec", "capability", GPU)) is not None:
-            return int(parse_quantity(has))
+        if queue["metadata"]["name"] == name and GPU in (has := _amounts(queue, "capability")):
+            return int(parse_quantity(has[GPU]))
     return None
 
 
@@ -76,7 +77,8 @@ def _shrinks(
 
 
 def _amounts(manifest: Manifest, field: str) -> Mapping[str, Any]:
-    return at(manifest, "spec", field) or {}
+    """Return the amounts of a field by resource; what is no amount is the schema's business."""
+    return {key: amount for key, amount in map_at(manifest, "spec", field).items() if not amount_problem(amount)}
 
 
 def _less(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:

@@ -29,3 +29,12 @@ def put(value: Any, path: Path, new: Any) -> Any:
     else:
         copy[path[0]] = new
     return copy
+
+
+def damage(value: Any) -> list[Any]:
+    """Return what takes the place of a value: nothing, null, and what is of another type."""
+    if is_map(value):
+        return [GONE, None, {}, [], "text", 7, {"a": None}, {"a": "text"}]
+    if is_list(value):
+        return [GONE, None, [], {}, "text", 7, [None], ["text"], [7]]
+    return [GONE, None, {}, [], 7 if isinstance(value, str) else "text"]
