@@ -30,6 +30,7 @@ SIZES = (300, 1_200, 10_200)
 STEPS = ("build", "schema", "rules", "yaml", "diff")
 STEPS_OF_4, STEPS_OF_1 = "steps, jobs of four nodes", "steps, jobs of one node"
 """The same environment with jobs that make 8 kB of YAML each, and with jobs that make 3.6 kB."""
+ROUNDS, SHORT_ROUNDS = 5, 3
 PYYAML = 6.6e6
 """Characters a second of PyYAML's C dumper on the machine for which the bar in seconds was set."""
 GPUYARD = [Path(sys.executable).with_name("gpuyard"), "check", NAME, "--allow-missing-sources"]
@@ -77,6 +78,44 @@ def in_turns(commands: Mapping[str, Sequence[str | Path]], rounds: int) -> dict[
     return runs
 
 
+class Turn(NamedTuple):
+    """What one turn through the sizes says. A machine changes its speed from minute to minute, so each turn is judged.
+
+    seconds_of_1, seconds_of_4: for 1,000 jobs more of one node and of four, on the machine of the bar.
+    speed: of this machine, to that of the bar.
+    ratio: of 10,000 jobs to 1,000.
+    yaml:  of PyYAML's C dumper to ours.
+    """
+
+    seconds_of_1: float
+    seconds_of_4: float
+    speed: float
+    ratio: float
+    yaml: float
+
+    @classmethod
+    def of(cls, runs: Mapping[int, Mapping[str, Sequence[Run]]], index: int) -> Turn:
+        small, middle, large = SIZES
+
+        def whole(what: str, size: int) -> float:
+            return sum(runs[size][what][index].said["took"][step] for step in STEPS)
+
+        def more(what: str) -> float:
+            return (whole(what, large) - whole(what, middle)) / (large - middle) * 1000
+
+        few, many = (runs[size]["pyyaml"][index].said for size in (small, middle))
+        # What PyYAML does in a second here, to what it did there: so much faster is this machine.
+        written = many["characters"] - few["characters"]
+        speed = written / (many["took"]["pyyaml"] - few["took"]["pyyaml"]) / PYYAML
+        return cls(
+            seconds_of_1=more(STEPS_OF_1) * speed,
+            seconds_of_4=more(STEPS_OF_4) * speed,
+            speed=speed,
+            ratio=whole(STEPS_OF_4, large) / whole(STEPS_OF_4, middle),
+            yaml=many["took"]["pyyaml"] / runs[middle][STEPS_OF_4][index].said["took"]["yaml"],
+        )
+
+
 def cpu(runs: Mapping[str, list[Run]], name: str) -> float | None:
     return median(one.cpu for one in runs[name]) if name in runs else None
 
@@ -113,14 +152,12 @@ def measure(work: Path, short: bool) -> tuple[list[Bar], dict[str, Any]]:
         folder = work / str(size)
         run(step(jobs[size], "documents", folder))
         run(step(jobs[size], "base", folder / "base.json"))
-        commands: dict[str, Sequence[str | Path]] = {STEPS_OF_4: step(jobs[size], "check", folder / "base.json")}
+        commands: dict[str, Sequence[str | Path]] = {}
         if size == SIZES[0]:
+            commands[STEPS_OF_4] = step(jobs[size], "check", folder / "base.json")
             commands["check"] = [*GPUYARD, "--stacks", write_stacks(folder, jobs[size])]
         if size != SIZES[0]:
             run(step(jobs[size], "base", folder / "base-1.json", nodes=1))
-            commands[STEPS_OF_1] = step(jobs[size], "check", folder / "base-1.json", nodes=1)
-        if size != SIZES[2]:
-            commands["pyyaml"] = step(jobs[size], "pyyaml")
         if size == SIZES[1] or (size == SIZES[0] and not short):
             commands["pulumi"] = step(jobs[size], "pulumi")
         # kustomize is quadratic: 10,000 objects take it minutes.
@@ -128,10 +165,21 @@ def measure(work: Path, short: bool) -> tuple[list[Bar], dict[str, Any]]:
             commands |= {f"kustomize {of}": [kubectl, "kustomize", folder / of] for of in ("all", "own")}
         if helm and not short:
             commands["helm, jobs alone"] = [helm, "template", "jobs", folder / "chart"]
-        runs[size] = in_turns(commands, 1 if short else 5)
+        runs[size] = in_turns(commands, 1 if short else ROUNDS)
         if size == SIZES[2] and not short:
             # They take minutes, and their own noise is little against that.
             runs[size] |= in_turns({what: step(jobs[size], what) for what in ("pyyaml", "pulumi")}, 1)
+    # What is compared from one size to another takes turns, too.
+    print("sizes in turns", file=sys.stderr)
+    turns: dict[str, Sequence[str | Path]] = {
+        f"{what}, {size}": step(jobs[size], "check", work / str(size) / base, nodes=nodes)
+        for what, nodes, base in ((STEPS_OF_4, 4, "base.json"), (STEPS_OF_1, 1, "base-1.json"))
+        for size in SIZES[1:]
+    }
+    turns |= {f"pyyaml, {size}": step(jobs[size], "pyyaml") for size in SIZES[:2]}
+    for name, found in in_turns(turns, SHORT_ROUNDS if short else ROUNDS).items():
+        what, _, size = name.rpartition(", ")
+        runs[int(size)][what] = [*found, *runs[int(size)].get(what, [])]
     print("shipped prod", file=sys.stderr)
     run(GPUYARD)
     shipped = assemble.build(assemble.load(NAME, assemble.ROOT / "stacks"), allow_missing=True)
@@ -139,39 +187,43 @@ def measure(work: Path, short: bool) -> tuple[list[Bar], dict[str, Any]]:
     prod: dict[str, Sequence[str | Path]] = {"check": GPUYARD}
     if kubectl:
         prod["kustomize all"] = [kubectl, "kustomize", work / "shipped" / "all"]
-    runs[0] = in_turns(prod, 1 if short else 5)
+    runs[0] = in_turns(prod, 1 if short else ROUNDS)
 
     small, middle, large = SIZES
     took = {size: steps(runs[size][STEPS_OF_4]) for size in SIZES}
-    pipeline = {size: sum(took[size][step] for step in STEPS) for size in SIZES}
-    other = {tool: steps(runs[middle][tool])[tool] for tool in ("pyyaml", "pulumi")}
-    render = took[middle]["build"] + took[middle]["yaml"]
+    # Render and Pulumi in one process, one after the other.
+    pulumi = [one.said["took"] for one in runs[middle]["pulumi"]]
     kustomize = {size: cpu(runs[size], "kustomize all") for size in (0, small)}
     more = {
-        STEPS_OF_4: more_of(took[middle], took[large], large - middle),
-        STEPS_OF_1: more_of(steps(runs[middle][STEPS_OF_1]), steps(runs[large][STEPS_OF_1]), large - middle),
-        "pyyaml": more_of(steps(runs[small]["pyyaml"]), steps(runs[middle]["pyyaml"]), middle - small),
+        what: more_of(steps(runs[middle][what]), steps(runs[large][what]), large - middle)
+        for what in (STEPS_OF_4, STEPS_OF_1)
     }
-    written = {size: runs[size]["pyyaml"][0].said["characters"] for size in (small, middle)}
-    # What PyYAML does in a second here, to what it did there: so much faster is this machine.
-    speed = (written[middle] - written[small]) / (other["pyyaml"] - steps(runs[small]["pyyaml"])["pyyaml"]) / PYYAML
-    whole = {which: sum(more[which][step] for step in STEPS) for which in (STEPS_OF_1, STEPS_OF_4)}
+    more["pyyaml"] = more_of(steps(runs[small]["pyyaml"]), steps(runs[middle]["pyyaml"]), middle - small)
+    turn = [Turn.of(runs, index) for index in range(SHORT_ROUNDS if short else ROUNDS)]
     bars = [
         Bar("check of 300 objects / kubectl kustomize", ratio(cpu(runs[small], "check"), kustomize[small]), 0.5),
         Bar("check of shipped prod / kubectl kustomize", ratio(cpu(runs[0], "check"), kustomize[0]), 2),
         # It was set for jobs of 1.9 kB. Those of one node are the nearest.
-        Bar("1,000 jobs more: build to diff, machine of the bar", whole[STEPS_OF_1] * speed, 0.2, " s"),
-        Bar("10,000 jobs / 1,000 jobs: build to diff", pipeline[large] / pipeline[middle], 11),
+        Bar("1,000 jobs more: build to diff, machine of the bar", median(one.seconds_of_1 for one in turn), 0.2, " s"),
+        Bar("10,000 jobs / 1,000 jobs: build to diff", median(one.ratio for one in turn), 11),
         Bar("peak memory at 10,000 jobs", max(one.said["mib"] for one in runs[large][STEPS_OF_4]), 300, " MiB"),
-        Bar("PyYAML's C dumper / our YAML", other["pyyaml"] / took[middle]["yaml"], 5, at_least=True),
-        Bar("Pulumi mocks / our render", other["pulumi"] / render, 20, at_least=True),
+        Bar("PyYAML's C dumper / our YAML", median(one.yaml for one in turn), 5, at_least=True),
+        Bar(
+            "Pulumi mocks / our render",
+            median(one["pulumi"] / (one["build"] + one["yaml"]) for one in pulumi),
+            20,
+            at_least=True,
+        ),
     ]
     numbers = {
         "objects": {str(size): runs[size][STEPS_OF_4][0].said["objects"] for size in SIZES},
         "steps": {str(size): took[size] for size in SIZES},
         "1,000 jobs more": more,
-        "build to diff": whole,
-        "speed": speed,
+        "machine of the bar": {
+            STEPS_OF_1: median(one.seconds_of_1 for one in turn),
+            STEPS_OF_4: median(one.seconds_of_4 for one in turn),
+        },
+        "speed": median(one.speed for one in turn),
         "cpu": {
             str(size) if size else "shipped prod": {name: cpu(of_size, name) for name in of_size}
             for size, of_size in runs.items()
@@ -192,10 +244,12 @@ def show(bars: Sequence[Bar], numbers: Mapping[str, Any]) -> None:
     print(f"\n{'CPU seconds of 1,000 jobs more':42}{'of one node':>14}{'of four nodes':>16}")
     for step in STEPS:
         print(f"  {step:40}{more[STEPS_OF_1][step]:14.3f}{more[STEPS_OF_4][step]:16.3f}")
-    whole, speed = numbers["build to diff"], numbers["speed"]
+    there = numbers["machine of the bar"]
+    whole = {what: sum(more[what][step] for step in STEPS) for what in there}
     print(f"  {'build to diff':40}{whole[STEPS_OF_1]:14.3f}{whole[STEPS_OF_4]:16.3f}")
-    print(f"  {'  on the machine of the bar':40}{whole[STEPS_OF_1] * speed:14.3f}{whole[STEPS_OF_4] * speed:16.3f}")
-    print(f"  {'PyYAML alone':40}{'':14}{more['pyyaml']['pyyaml']:16.3f}   this machine has {speed:.2f} of its speed")
+    print(f"  {'  on the machine of the bar':40}{there[STEPS_OF_1]:14.3f}{there[STEPS_OF_4]:16.3f}")
+    alone, speed = more["pyyaml"]["pyyaml"], numbers["speed"]
+    print(f"  {'PyYAML alone':40}{'':14}{alone:16.3f}   this machine has {speed:.2f} of its speed")
     columns = list(numbers["cpu"])
     print(f"\n{'CPU seconds of a whole cold process':42}" + "".join(f"{column:>14}" for column in columns))
     for tool in dict.fromkeys(tool for column in columns for tool in numbers["cpu"][column]):
