@@ -95,7 +95,7 @@ class Turn(NamedTuple):
 
     @classmethod
     def of(cls, runs: Mapping[int, Mapping[str, Sequence[Run]]], index: int) -> Turn:
-        small, middle, large = SIZES
+        _, middle, large = SIZES
 
         def whole(what: str, size: int) -> float:
             return sum(runs[size][what][index].said["took"][step] for step in STEPS)
@@ -103,16 +103,15 @@ class Turn(NamedTuple):
         def more(what: str) -> float:
             return (whole(what, large) - whole(what, middle)) / (large - middle) * 1000
 
-        few, many = (runs[size]["pyyaml"][index].said for size in (small, middle))
+        pyyaml = runs[middle]["pyyaml"][index].said
         # What PyYAML does in a second here, to what it did there: so much faster is this machine.
-        written = few["characters"] + many["characters"]
-        speed = written / (few["took"]["pyyaml"] + many["took"]["pyyaml"]) / PYYAML
+        speed = pyyaml["speed"] / PYYAML
         return cls(
             seconds_of_1=more(STEPS_OF_1) * speed,
             seconds_of_4=more(STEPS_OF_4) * speed,
             speed=speed,
             ratio=whole(STEPS_OF_4, large) / whole(STEPS_OF_4, middle),
-            yaml=many["took"]["pyyaml"] / runs[middle][STEPS_OF_4][index].said["took"]["yaml"],
+            yaml=pyyaml["took"]["pyyaml"] / runs[middle][STEPS_OF_4][index].said["took"]["yaml"],
         )
 
 
