@@ -134,7 +134,7 @@ def ratio(one: float | None, other: float | None) -> float | None:
 
 
 def measure(work: Path, short: bool) -> tuple[list[Bar], dict[str, Any]]:
-    """Run everything and return the bars and all numbers. `short` leaves out what no bar needs, and runs once."""
+    """Run everything and return the bars and all numbers. `short`: fewer rounds, and only what a bar needs."""
     kubectl = shutil.which("kubectl")
     helm = shutil.which("helm") or next(map(str, cache_dir("binaries").glob("*/helm")), None)
     stacks = write_stacks(work / "empty", 0)
@@ -272,9 +272,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks", description="Measure gpuyard, in one run and as ratios."
     )
-    parser.add_argument(
-        "--short", action="store_true", help="once instead of five times, and only what the bars need: for CI"
-    )
+    parser.add_argument("--short", action="store_true", help="fewer rounds, and only what the bars need: for CI")
     parser.add_argument("--out", type=Path, help="write all numbers to this file, as JSON")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:

@@ -29,6 +29,8 @@ _ASSIGNED = (
 _OPEN = r"(?:apiVersion|kind|type|immutable|metadata\.(?:name|namespace|labels))(?![\w-])"
 """Paths of a Secret or a ConfigMap that hold nothing secret."""
 _VARIABLE = r"\benv\[\d+\]\.(?!(?:name|valueFrom)(?![\w-]))|\.value$"
+# Not a map: somebody wrote `NAME=value`.
+_TEXT_VARIABLE = r"\benv(?:\[\d+\])?$"
 _LAST = r"([\w-]+)(?:\[\d+\])*$|\[\"([^\"]*)\"\](?:\[\d+\])*$"
 """The last key of a path."""
 
@@ -115,6 +117,8 @@ def hide_at(kind: str, path: str, value: Any) -> Any:
     if value is None:
         return None
     if (kind in ("ConfigMap", "Secret") and not re.match(_OPEN, path)) or re.search(_VARIABLE, path):
+        return Hidden(value)
+    if isinstance(value, str) and re.search(_TEXT_VARIABLE, path):
         return Hidden(value)
     word = re.search(_LAST, path)
     return _hide_named(word[1] or word[2] if word else "", value)

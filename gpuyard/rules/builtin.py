@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from gpuyard.errors import nearest
 from gpuyard.manifests import Manifest, Rendered
-from gpuyard.manifests.credentials import hide_at
+from gpuyard.manifests.credentials import Hidden, hide_at
 from gpuyard.manifests.data import below
 from gpuyard.manifests.references import Reference, is_built_in, made_in_cluster
 from gpuyard.manifests.schemas.api_versions import Api, api_life
@@ -40,8 +41,8 @@ def check_schemas(context: Context) -> Iterator[Hit | Unjudged]:
                     value=manifest["kind"],
                 )
         for violation in found:
-            message = f"a field that the API server would refuse or drop\n{_said(manifest['kind'], violation)}"
             value = hide_at(manifest["kind"], violation.path, violation.value)
+            message = f"a field that the API server would refuse or drop\n{_said(violation, value)}"
             yield Hit(rendered, violation.path, message, value=value, malformed=violation.malformed)
     for kind, rule, reason in schemas.without_verdict():
         yield Unjudged(f"every {kind}", f"a rule of its CRD cannot be run: {reason}: {' '.join(rule.split())}")
@@ -94,10 +95,9 @@ def _crds(context: Context) -> list[Manifest]:
     return [rendered.manifest for rendered in context.by_kind.get("CustomResourceDefinition", ())]
 
 
-def _said(kind: str, violation: Violation) -> str:
-    """Return the message of a violation, without the value where that can be a credential."""
-    hidden = kind in ("ConfigMap", "Secret") or violation.path.endswith(".value")
-    if not hidden or violation.value is None or violation.message.startswith("unknown field"):
+def _said(violation: Violation, value: Any) -> str:
+    """Return the message of a violation, without the value where that is hidden because it can be a credential."""
+    if not isinstance(value, Hidden) or violation.message.startswith("unknown field"):
         return violation.message
     _, must, wanted = violation.message.rpartition("; must ")
     return f"must {wanted}" if must else "this value is not accepted"

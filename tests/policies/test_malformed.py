@@ -67,7 +67,7 @@ POD = ("spec", "pytorchReplicaSpecs", "Master", "template", "spec")
     [
         (("imagePullSecrets",), "registry", 'imagePullSecrets: "registry" is text; must be a list'),
         (("containers", 0, "env"), {"MODE": "fast"}, "containers[0].env: this is a map; must be a list"),
-        (("containers", 0, "env", 0), "MODE=fast", 'containers[0].env[0]: "MODE=fast" is text; must be a map'),
+        (("containers", 0, "env", 0), "DB_LOGIN=hunter2", "containers[0].env[0]: must be a map"),
         (
             ("containers", 0, "resources", "limits", "memory"),
             "much",
